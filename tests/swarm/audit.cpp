@@ -20,6 +20,11 @@ std::uint64_t call_of(std::uint64_t flow) noexcept {
   return flow & ~kChannelMask;
 }
 
+// Until it is released.
+bool stays_with_wire(const RecvOp& op) noexcept {
+  return op.dst == nullptr || op.is_away;
+}
+
 }  // namespace
 
 Audit* Audit::current_ = nullptr;
@@ -151,7 +156,7 @@ void Audit::on_recv(Completion& op, Status status) noexcept {
     return self.fail(fmt::format("rank {}: a receive completes that is not pending", record.rank));
   }
   auto& recv = static_cast<RecvOp&>(op);
-  if (recv.dst != nullptr) {
+  if (!stays_with_wire(recv)) {
     self.close(record, op);
   } else {
     op.on_complete = record.callback;
@@ -218,8 +223,7 @@ Posted AuditedWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp&
   audit_.inside_post_ = false;
   if (posted == Posted::kRetry) return posted;
   audit_.note_posted(rank_, segment);
-  const bool view = op.dst == nullptr;
-  if (posted == Posted::kDone && !view) return posted;
+  if (posted == Posted::kDone && !stays_with_wire(op)) return posted;
   audit_.count(record, Audit::key(rank_, false, segment, segment.peer), segment.flow.key);
   if (posted == Posted::kDone) {
     audit_.hold(record, op);

@@ -6,8 +6,8 @@
 // - of one flow between two ranks no more segments are in flight (views: or held) than the window
 //   of the call;
 // - what a pending send reads does not change before its completion;
-// - a view is read before it is released, which happens once: the engine is handed a copy that is
-//   spoiled at the release;
+// - a view, or what is read on a device, is read before it is released, which happens once: the
+//   engine is handed a copy that is spoiled at the release;
 // - a segment beyond the eager ones leaves only after its receive was posted, which bounds what can
 //   come unexpected.
 #pragma once

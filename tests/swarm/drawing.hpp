@@ -49,6 +49,12 @@ void draw_newer_options(Prng& prng, OpSpec& op);
 void draw_links(Scenario& scenario);
 void draw_network(Scenario& scenario);
 
+// Memory of devices, when all else is drawn (devices.cpp).
+inline bool draws_devices(const Scenario& scenario) noexcept {
+  return scenario.seed >= kFirstDeviceSeed;
+}
+void draw_devices(Scenario& scenario);
+
 // A machine of up to three levels whose carriers and prices are drawn (machines.cpp).
 sim::Machine draw_machine(Prng& prng, std::uint32_t ranks, bool& has_pulls);
 

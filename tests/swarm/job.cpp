@@ -38,6 +38,9 @@ Job::Node::Node(Job& job, Rank rank_, const WatchLimits& limits)
       *scenario.moves, scenario.seed, rank, [&stage, this] { return stage.clock(rank).now_ns(); },
       [&stage, this](std::uint64_t at_ns) { stage.schedule(rank, at_ns); });
   engine.set_mover(&*mover);
+  if (!scenario.devices) return;
+  away.emplace(*scenario.devices, scenario.seed, rank, *mover);
+  stage.set_away(rank, &*away);
 }
 
 Job::Job(const Scenario& scenario)
@@ -252,6 +255,7 @@ void Job::enter(Node& node, CallState& call) {
     flow.bytes = spec.count;
     flow.peer = sends ? spec.peer : spec.root;
     flow.channel = spec.channel;
+    if (spec.shares && spec.is_there(call.member, OpSpec::kOutputBuffer)) flow.mover = &*node.mover;
     flow.gate = call.use.gate();
     flow.consumer = call.use.consumer();
     started = node.engine.start_flow(team, flow, {on_finish, &call});
@@ -356,6 +360,10 @@ void Job::take_down() {
     }
   }
   if (audit_.failed()) return;
+  for (const auto& node : nodes_) {
+    report_.shared_bytes += stage_->counters(node->rank).device_shared_bytes.value();
+    if (node->away) stage_->set_away(node->rank, nullptr);
+  }
   nodes_.clear();
   const std::string left = stage_->close();
   if (!left.empty()) fail(left);

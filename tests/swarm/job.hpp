@@ -25,6 +25,7 @@ struct Report {
   std::uint64_t events = 0;
   std::uint64_t posts = 0;                  // of segments
   std::uint64_t connection_frames = 0;      // where there are datagrams, too
+  std::uint64_t shared_bytes = 0;           // read where they lie on a device
   std::uint64_t completed = 0, failed = 0;  // calls of single ranks
   std::uint64_t late_ns = 0;  // last end, after the last entry and the end of all faults
 };

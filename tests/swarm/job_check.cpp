@@ -105,6 +105,11 @@ void Job::check_end() {
     if (!node->mover || node->mover->open() == 0 || stage_->crashed(node->rank)) continue;
     fail(fmt::format("{} moves of rank {} outlive their calls", node->mover->open(), node->rank));
   }
+  for (const auto& node : nodes_) {
+    if (!node->away || node->away->left() == 0) continue;
+    fail(fmt::format("rank {} has {} places and blocks of devices left", node->rank,
+                     node->away->left()));
+  }
   if (scenario_.troubled()) return;
   if (audit_.open_operations() > 0) {
     fail(fmt::format("{} wire operations outlive their calls", audit_.open_operations()));

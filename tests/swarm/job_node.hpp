@@ -8,6 +8,7 @@
 
 #include "core/datatype.hpp"
 #include "tests/swarm/job.hpp"
+#include "tests/swarm/late_away.hpp"
 #include "tests/swarm/late_mover.hpp"
 #include "tests/swarm/partial.hpp"
 
@@ -22,6 +23,7 @@ struct Job::CallState {
   Buffer input, output;
   Blocks in, out;  // the arrays of an irregular call
   PartialUse use;
+  Reduction reduction;  // of a mover that combines
   bool entered = false, ended = false;
 
   void prepare(const OpSpec& spec) {
@@ -43,6 +45,8 @@ struct Job::CallState {
     if (spec.packs_at(member)) call.pattern = spec.pattern.get();
     call.packs_input = spec.packs_input_at(member);
     call.packs_output = spec.packs_output_at(member);
+    call.shares = spec.shares_at(member);
+    if (spec.combines_at(member)) call.reduction = &reduction;
     if (!spec.graph.empty()) call.neighbors = &spec.graph[static_cast<std::size_t>(member)];
     if (spec.is_exchange() || spec.moves_parts()) add_blocks(spec, call);
     call.type = spec.type;
@@ -99,6 +103,7 @@ struct Job::Node {
   Rank rank;
   AuditedWire wire;
   std::optional<LateMover> mover;
+  std::optional<LateAway> away;
   Engine engine;
   TeamWatch watch;
   std::vector<std::unique_ptr<Team>> teams;       // by number; nullptr: not a member

@@ -24,6 +24,7 @@ struct Options {
   bool exchanges = false;
   bool parts = false;
   bool partial = false;
+  bool devices = false;
   bool hunt = false;
 };
 
@@ -71,18 +72,24 @@ int run_many(const Options& options) {
     sum.failed += report.failed;
     sum.posts += report.posts;
     sum.connection_frames += report.connection_frames;
+    sum.shared_bytes += report.shared_bytes;
     sum.events += report.events;
     sum.unseed = (sum.unseed ^ report.unseed) * 0x9e3779b97f4a7c15ULL;
     sum.late_ns = std::max(sum.late_ns, report.late_ns);
   }
   fmt::print(
       "{} seeds from {} in {:.1f} s: {} calls complete, {} failed as they should, {} segments, "
-      "{} frames by connections beside datagrams, {} events; latest end {:.1f} ms after the last "
-      "entry and fault; unseed {:016x}\n",
+      "{} frames by connections beside datagrams, {} bytes read on devices, {} events; latest end "
+      "{:.1f} ms after the last entry and fault; unseed {:016x}\n",
       seeds, options.first, seconds_since(begin), sum.completed, sum.failed, sum.posts,
-      sum.connection_frames, sum.events, static_cast<double>(sum.late_ns) * 1e-6, sum.unseed);
-  if (seeds < kSeedsOfAllStages || sum.connection_frames > 0) return 0;
-  fmt::print("no frame went by a connection beside datagrams: their stage tests nothing\n");
+      sum.connection_frames, sum.shared_bytes, sum.events, static_cast<double>(sum.late_ns) * 1e-6,
+      sum.unseed);
+  const bool on_devices = options.first >= espalier::swarm::kFirstDeviceSeed;
+  const std::uint64_t found = on_devices ? sum.shared_bytes : sum.connection_frames;
+  if (seeds < kSeedsOfAllStages || found > 0) return 0;
+  fmt::print("{}: that tests nothing\n", on_devices
+                                             ? "nothing was read where it lies on a device"
+                                             : "no frame went by a connection beside datagrams");
   return 1;
 }
 
@@ -101,6 +108,8 @@ int main(int argc, char** argv) {
   app.add_flag("--partial", options.partial,
                "Count seeds from those on whose members also await their input bit by bit, or are "
                "delivered what lands");
+  app.add_flag("--devices", options.devices,
+               "Count seeds from those on whose elements lie on devices, where others read them");
   app.add_option("--seeds", options.seeds, "Number of seeds")->capture_default_str();
   app.add_option("--seconds", options.seconds, "Run for so long instead, however many seeds");
   app.add_option("--twice", options.twice, "Run every so manieth seed twice; 0: none")
@@ -110,6 +119,7 @@ int main(int argc, char** argv) {
   app.add_flag("--hunt", options.hunt, "Find the planted bugs, all or the one given");
 #endif
   CLI11_PARSE(app, argc, argv);
+  if (options.devices) options.first += espalier::swarm::kFirstDeviceSeed;
   if (options.partial) options.first += espalier::swarm::kFirstPartialSeed;
   if (options.parts) options.first += espalier::swarm::kFirstPartSeed;
   if (options.exchanges) options.first += espalier::swarm::kFirstExchangeSeed;

@@ -137,7 +137,7 @@ void draw_ops(Prng& prng, Scenario& scenario) {
     const bool again = i > 0 && prng.chance(0.35);
     OpSpec op = again ? vary(prng, scenario.ops[prng.below(i)]) : draw_any(prng, scenario);
     op.values = prng.next();
-    if (draws_parts(scenario)) draw_pattern(prng, op);
+    if (draws_parts(scenario) && !draws_devices(scenario)) draw_pattern(prng, op);
     make_possible(scenario, op);
     scenario.ops.push_back(op);
   }
@@ -189,7 +189,11 @@ Result<PlanRequest> plan_request(const Scenario& scenario, const OpSpec& op, std
   base.commutative = !op.ordered;
   base.packs_input = op.packs_input_at(member);
   base.packs_output = op.packs_output_at(member);
-  base.in_place = op.in_place_at(member) && !base.packs_output && replaces_blocks(op.collective);
+  base.shares = op.shares_at(member);
+  base.combines = op.combines_at(member);
+  base.moves = base.shares || base.combines;
+  base.in_place = op.in_place_at(member) && (!base.packs_output || base.combines) &&
+                  replaces_blocks(op.collective);
   if (!op.graph.empty()) base.neighbors = &op.graph[static_cast<std::size_t>(member)];
   base.nodes.nodes = scenario.layout(op.team);
   auto request = resolve(op.options, base, scenario.tuning);

@@ -29,7 +29,7 @@ void draw_refusals(Scenario& scenario) {
 
 void draw_stage(Prng& prng, Scenario& scenario) {
   scenario.ranks = draw_ranks(prng);
-  if (!prng.chance(0.1)) {
+  if (!prng.chance(0.1) && !draws_devices(scenario)) {
     draw_links(scenario);
     if (scenario.stage != StageKind::kSim) scenario.ranks = 2 + (scenario.ranks - 2) % 9;
     return;
@@ -166,7 +166,7 @@ void draw_faults(Prng& prng, Scenario& scenario) {
 }
 
 void draw_trouble(Prng& prng, Scenario& scenario) {
-  const double kind = prng.unit();
+  const double kind = draws_devices(scenario) ? 1 : prng.unit();
   const std::uint64_t heal = scenario.world.faults.heal_ns;
   if (kind < 0.12) {
     scenario.world.faults.crashes = static_cast<std::uint32_t>(1 + prng.below(2));
@@ -211,14 +211,15 @@ void draw_transfer(Scenario& scenario) {
 // Numbers of its own, too. Others hear of a failure by the board.
 void draw_moves(Scenario& scenario) {
   Prng prng(scenario.seed ^ 0x6d6f76657273ULL);
-  if (!draws_exchanges(scenario) || prng.chance(0.5)) return;
+  if (!draws_exchanges(scenario) || (!draws_devices(scenario) && prng.chance(0.5))) return;
   // A leader of many moves all blocks of all: tens of millions of turns.
   if (scenario.partial() && scenario.ranks > 32) return;
   LateMoves& moves = scenario.moves.emplace();
   moves.refused = pick(prng, {0.0, 0.1, 0.5});
   moves.at_once = pick(prng, {0.0, 0.0, 0.5});
   moves.latest_ns = pick(prng, {std::uint64_t{1}, std::uint64_t{300}, std::uint64_t{20'000}});
-  if (!scenario.board || scenario.troubled() || !prng.chance(0.2)) return;
+  if (!scenario.board || scenario.troubled() || draws_devices(scenario) || !prng.chance(0.2))
+    return;
   moves.breaks_at = static_cast<Rank>(prng.below(scenario.ranks));
   moves.breaks_after = prng.below(20);
 }
@@ -249,6 +250,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_network(scenario);
   draw_transfer(scenario);
   draw_moves(scenario);
+  draw_devices(scenario);
   return scenario;
 }
 

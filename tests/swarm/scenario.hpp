@@ -46,6 +46,9 @@ inline constexpr std::uint64_t kFirstPartSeed = 2'000'000'000;
 // From here on the same, and some members await their input or are delivered what lands
 // ("partial"; tests/swarm/partial.hpp).
 inline constexpr std::uint64_t kFirstPartialSeed = 3'000'000'000;
+// From here on what parts draw, in shared memory and without trouble, and elements that lie on
+// devices, where others read them ("devices"; tests/swarm/late_away.hpp).
+inline constexpr std::uint64_t kFirstDeviceSeed = 4'000'000'000;
 
 // One call, equal on all members; or one message from member `root` to member `peer`.
 struct OpSpec {
@@ -68,6 +71,8 @@ struct OpSpec {
   unsigned channel = 0;
   bool in_place = false;
   bool out_of_place_too = false;  // some members are not in place
+  bool shares = false;            // what packs lies on a device, and others read it there
+  bool combines = false;          // the device combines, where it has all of a member's
   bool blocking = false;          // what the signature says; the swarm never blocks
   esp_coll_options options = ESP_COLL_OPTIONS_INIT;
   std::uint64_t values = 0;  // seed of the contributions
@@ -95,11 +100,25 @@ struct OpSpec {
   }
   bool packs_input_at(std::int32_t member) const noexcept {
     const bool gives = !traits().root_sends || member == root;
-    return packs_at(member) && gives && traits().input != Extent::kNone;
+    const int buffer = in_place_at(member) ? kOutputBuffer : kInputBuffer;
+    return packs_at(member) && gives && traits().input != Extent::kNone && is_there(member, buffer);
   }
   bool packs_output_at(std::int32_t member) const noexcept {
     const bool gets = !traits().root_gets || member == root;
-    return packs_at(member) && gets && !keeps_block_at(member);
+    return packs_at(member) && gets && !keeps_block_at(member) && is_there(member, kOutputBuffer);
+  }
+  // As api/devices.cpp decides.
+  bool shares_at(std::int32_t member) const noexcept {
+    return shares && !in_place_at(member) && (packs_input_at(member) || packs_output_at(member));
+  }
+  bool combines_at(std::int32_t member) const noexcept {
+    const bool gets = !traits().root_gets || member == root;
+    return combines && packs_input_at(member) && (packs_output_at(member) || !gets);
+  }
+  // One of a member's buffers, of those that share: most are on its device.
+  static constexpr int kInputBuffer = 19, kOutputBuffer = 31;
+  bool is_there(std::int32_t member, int buffer) const noexcept {
+    return !shares || (values >> (member + buffer) % 64 & 3) != 0;
   }
   // Built-in elements in what `count` and `counts` count.
   std::size_t scale() const noexcept { return pattern != nullptr ? pattern->elements() : 1; }
@@ -160,6 +179,12 @@ struct LateMoves {
   std::uint64_t breaks_after = 0;
 };
 
+// Memory of devices that others read where it lies (tests/swarm/late_away.hpp).
+struct SharedDevices {
+  double nameless = 0, refused = 0;  // shares of the places
+  std::vector<bool> opens;           // by rank: some open no place at all
+};
+
 struct Scenario {
   std::uint64_t seed = 0;
   StageKind stage = StageKind::kSim;
@@ -177,6 +202,7 @@ struct Scenario {
   std::optional<Deviation> deviation;
   std::optional<Departure> departure;
   std::optional<LateMoves> moves;
+  std::optional<SharedDevices> devices;  // kShm, and with moves
   std::vector<Look> looks;  // a watchdog that looks while there is nothing to complain about
   // kShm.
   std::uint64_t arena_bytes = 0, ring_bytes = 0;
@@ -219,7 +245,7 @@ struct Scenario {
     const bool deviates = deviation && deviation->op == op && deviation->member == member;
     return deviates ? deviation->call : ops[op];
   }
-  bool partial() const noexcept { return seed >= kFirstPartialSeed; }
+  bool partial() const noexcept { return seed >= kFirstPartialSeed && seed < kFirstDeviceSeed; }
   const char* stage_name() const noexcept;
   std::string describe() const;
 };

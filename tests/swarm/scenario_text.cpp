@@ -12,8 +12,8 @@ namespace espalier::swarm {
 
 std::string OpSpec::describe() const {
   if (flow()) {
-    return fmt::format("message of {} bytes from member {} to {}, channel {}", count, root, peer,
-                       channel);
+    return fmt::format("message of {} bytes from member {} to {}, channel {}{}", count, root, peer,
+                       channel, shares ? "; on devices" : "");
   }
   const esp_coll_options& o = options;
   const char* place = !in_place ? "" : out_of_place_too ? ", in place at some" : ", in place";
@@ -23,10 +23,11 @@ std::string OpSpec::describe() const {
       collective_name(collective), count, type_name(type), ordered ? "ordered" : op_name(op), root,
       place, algorithm_name(o.algorithm), static_cast<int>(o.shape), o.radix, o.segment_bytes,
       o.window_send, o.window_recv, static_cast<int>(o.variant));
-  if (pattern != nullptr) {
+  if (pattern != nullptr && !shares) {
     text += fmt::format("; elements of {} in {} bytes at some", pattern->elements(),
                         pattern->extent_bytes());
   }
+  if (shares) text += combines ? "; on devices, which combine" : "; on devices";
   for (const Neighbors& near : graph)
     text += fmt::format("; from {}", fmt::join(near.sources, " "));
   if (counts.empty()) return text;
@@ -84,6 +85,11 @@ std::string Scenario::describe() const {
     text += moves->breaks_at == kNoRank ? std::string("\n")
                                         : fmt::format("; rank {}'s fails after {}\n",
                                                       moves->breaks_at, moves->breaks_after);
+  }
+  if (devices) {
+    text +=
+        fmt::format("  devices: {:.1f} of places nameless, {:.1f} not opened, {} ranks open none\n",
+                    devices->nameless, devices->refused, std::ranges::count(devices->opens, false));
   }
   if (accesses > 0) text += fmt::format("  {} accesses each, {:.2f} taken back\n", accesses, whims);
   if (stage == StageKind::kRdma) {

@@ -63,6 +63,7 @@ class ShmStage final : public Stage {
   Wire& wire(Rank rank) override { return world_->wire(rank); }
   Counters& counters(Rank rank) override { return *counters_[static_cast<std::size_t>(rank)]; }
   Clock& clock(Rank) override { return clock_; }
+  void set_away(Rank rank, AwayMemory* away) override { world_->wire(rank).set_away(away); }
   void set_turn(Turn turn, void* context) override {
     turn_ = turn;
     context_ = context;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/away_memory.hpp"
 #include "core/clock.hpp"
 #include "core/counters.hpp"
 #include "core/wire.hpp"
@@ -19,6 +20,8 @@ class Stage {
   virtual Wire& wire(Rank rank) = 0;
   virtual Counters& counters(Rank rank) = 0;
   virtual Clock& clock(Rank rank) = 0;
+  // Of ranks that share memory, with devices.
+  virtual void set_away(Rank, AwayMemory*) {}
   // Called when a rank has its turn, after its wire's completions ran. Returns what happened.
   using Turn = int (*)(void* context, Rank rank);
   virtual void set_turn(Turn turn, void* context) = 0;
