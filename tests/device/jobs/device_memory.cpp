@@ -1,11 +1,13 @@
 #include "tests/device/jobs/device_memory.hpp"
 
 #include <dlfcn.h>
+#include <errno.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 
 namespace test {
 namespace {
@@ -16,7 +18,8 @@ constexpr int kNotReady = 600;
 
 void must(int result, const char* what) {
   if (result == 0) return;
-  std::fprintf(stderr, "device_probe: %s: error %d of the driver\n", what, result);
+  std::fprintf(stderr, "%s: %s: error %d of the driver\n", program_invocation_short_name, what,
+               result);
   std::abort();
 }
 
@@ -114,10 +117,31 @@ bool Device::is_done(void* event) {
   return result == 0;
 }
 
+Device& the_device() {
+  static const std::unique_ptr<Device> opened = [] {
+    const char* const library = std::getenv("DEVICE_LIBRARY");
+    const char* why = nullptr;
+    auto device = Device::open(library != nullptr ? library : "libcuda.so.1", why);
+    if (device != nullptr) return device;
+    std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, why);
+    std::exit(77);
+  }();
+  return *opened;
+}
+
+Bytes numbers(int seed, std::size_t bytes, unsigned below) {
+  std::mt19937 random(static_cast<unsigned>(seed));
+  std::vector<std::uint32_t> values(bytes / 4 + 1);
+  for (auto& value : values) value = static_cast<std::uint32_t>(random() % below);
+  Bytes data(bytes);
+  if (bytes > 0) std::memcpy(data.data(), values.data(), bytes);
+  return data;
+}
+
 Buffer::Buffer(Device* device, std::size_t bytes) : device_(device), bytes_(bytes) {
   const std::size_t all = bytes + 2 * kGuard;
   memory_ = device != nullptr ? device->allocate(all) : static_cast<std::byte*>(std::malloc(all));
-  const std::vector<std::byte> untouched(all, kUntouched);
+  const Bytes untouched(all, kUntouched);
   if (device != nullptr) {
     device->write(memory_, untouched.data(), all);
   } else {
@@ -134,7 +158,7 @@ Buffer::~Buffer() {
   }
 }
 
-void Buffer::write(const std::vector<std::byte>& what) {
+void Buffer::write(const Bytes& what) {
   const std::size_t bytes = std::min(bytes_, what.size());
   if (device_ != nullptr) {
     device_->write(at(), what.data(), bytes);
@@ -143,8 +167,8 @@ void Buffer::write(const std::vector<std::byte>& what) {
   }
 }
 
-std::vector<std::byte> Buffer::read(bool& whole) const {
-  std::vector<std::byte> all(bytes_ + 2 * kGuard);
+Bytes Buffer::read(bool& whole) const {
+  Bytes all(bytes_ + 2 * kGuard);
   if (device_ != nullptr) {
     device_->read(all.data(), memory_, all.size());
   } else {

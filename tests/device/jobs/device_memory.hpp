@@ -10,6 +10,8 @@
 
 namespace test {
 
+using Bytes = std::vector<std::byte>;
+
 // Loads the driver; the first device is the process's from then on.
 class Device {
  public:
@@ -45,6 +47,13 @@ class Device {
   int (*query_)(void*) = nullptr;
 };
 
+// The device of the driver that DEVICE_LIBRARY names, opened when it is first asked for; without
+// one the program ends with 77, and says why.
+Device& the_device();
+
+// Small integers, so that sums are exact.
+Bytes numbers(int seed, std::size_t bytes, unsigned below = 1000);
+
 // A buffer on the host or on a device, between guards. `device` nullptr: on the host.
 class Buffer {
  public:
@@ -56,10 +65,10 @@ class Buffer {
         memory_(std::exchange(other.memory_, nullptr)) {}
 
   std::byte* at() const noexcept { return memory_ + kGuard; }
-  void write(const std::vector<std::byte>& what);
+  void write(const Bytes& what);
   void abandon() noexcept { memory_ = nullptr; }
   // Of as many bytes as it has. `whole`: nothing was written beside them.
-  std::vector<std::byte> read(bool& whole) const;
+  Bytes read(bool& whole) const;
 
  private:
   static constexpr std::size_t kGuard = 256;

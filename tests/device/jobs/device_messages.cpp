@@ -2,7 +2,6 @@
 // both, as one rank of a job. DEVICE_LIBRARY names the driver's library.
 #include <csignal>
 #include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include "espalier/devices.h"
@@ -11,22 +10,6 @@
 
 namespace test {
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-Device& the_device() {
-  static const std::unique_ptr<Device> opened = [] {
-    const char* library = std::getenv("DEVICE_LIBRARY");
-    const char* why = nullptr;
-    auto device = Device::open(library != nullptr ? library : "libcuda.so.1", why);
-    if (device == nullptr) {
-      fmt::print(stderr, "device_messages: {}\n", why);
-      std::exit(77);
-    }
-    return device;
-  }();
-  return *opened;
-}
 
 // Of nothing, one, at once, the longest at once, announced, in several pieces.
 const std::size_t kLengths[] = {0, 1, 1000, 32 * 1024, 32 * 1024 + 1, 700'001};

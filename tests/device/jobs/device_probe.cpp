@@ -11,24 +11,6 @@
 namespace test {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
-Device& the_device() {
-  struct Opened {
-    Opened() {
-      const char* library = std::getenv("DEVICE_LIBRARY");
-      const char* why = nullptr;
-      device = Device::open(library != nullptr ? library : "libcuda.so.1", why);
-      if (device != nullptr) return;
-      fmt::print(stderr, "device_probe: {}\n", why);
-      std::exit(77);
-    }
-    std::unique_ptr<Device> device;
-  };
-  static Opened opened;
-  return *opened.device;
-}
-
 // One call; what a member passes for its input and output.
 struct Subject {
   std::string name;
@@ -36,16 +18,6 @@ struct Subject {
   bool in_place = false;              // the input stands in the output
   std::function<esp_status(const void* input, void* output)> call;
 };
-
-// Small numbers, so that sums of floats are exact.
-Bytes numbers(int seed, std::size_t bytes) {
-  std::mt19937 random(static_cast<unsigned>(seed));
-  std::vector<std::int32_t> values(bytes / 4 + 1);
-  for (auto& value : values) value = static_cast<std::int32_t>(random() % 1000);
-  Bytes data(bytes);
-  if (bytes > 0) std::memcpy(data.data(), values.data(), bytes);
-  return data;
-}
 
 // Runs it with buffers where `kinds` says: bit 0 the input's, bit 1 the output's. What the output
 // then is.

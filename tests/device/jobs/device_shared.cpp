@@ -1,7 +1,6 @@
 // device_shared CASE...: members of a node read each other's memory of devices where it lies.
 // DEVICE_LIBRARY names the driver's library.
 #include <cstdlib>
-#include <numeric>
 #include <optional>
 
 #include "tests/device/jobs/device_memory.hpp"
@@ -11,26 +10,7 @@
 namespace test {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
 constexpr std::size_t kCount = 300'001, kBytes = kCount * 4;
-
-std::unique_ptr<Device> open_device() {
-  const char* library = std::getenv("DEVICE_LIBRARY");
-  const char* why = nullptr;
-  auto device = Device::open(library != nullptr ? library : "libcuda.so.1", why);
-  if (device != nullptr) return device;
-  fmt::print(stderr, "device_shared: {}\n", why);
-  std::exit(77);
-}
-
-Bytes numbers(int seed, std::size_t bytes) {
-  std::vector<std::int32_t> values(bytes / 4);
-  std::iota(values.begin(), values.end(), seed * 1'000'003);
-  Bytes data(bytes);
-  if (bytes > 0) std::memcpy(data.data(), values.data(), bytes);
-  return data;
-}
 
 // What all members have read where it lies, while `work` was done.
 template <typename Work>
@@ -57,9 +37,8 @@ std::uint64_t readers() {
 }
 
 void everybody(const Context& c) {
-  const auto device = open_device();
   const auto size = static_cast<std::size_t>(c.size), me = static_cast<std::size_t>(c.rank);
-  Buffer one(device.get(), kBytes), all(device.get(), kBytes * size);
+  Buffer one(&the_device(), kBytes), all(&the_device(), kBytes * size);
   bcast_from(c, one, 0, 1);  // From here on all know of each other.
   CHECK_OK(esp_barrier(c.world), c.world, "barrier");
   const std::uint64_t copied = counter(c, "device_copy_bytes");
@@ -84,7 +63,7 @@ void everybody(const Context& c) {
   CHECK(all.read(whole) == expected && whole, "allgather");
 
   all.write(numbers(c.rank, kBytes * size));
-  Buffer other(device.get(), kBytes * size);
+  Buffer other(&the_device(), kBytes * size);
   CHECK_OK(esp_alltoall(c.world, all.at(), other.at(), kCount, ESP_INT32), c.world, "alltoall");
   expected.clear();
   for (int r = 0; r < c.size; ++r) {
@@ -97,11 +76,10 @@ void everybody(const Context& c) {
 
 // Between neighbours, through more allocations than are kept open.
 void messages(const Context& c) {
-  const auto device = open_device();
   const int right = (c.rank + 1) % c.size, left = (c.rank + c.size - 1) % c.size;
   std::uint64_t read = 0;
   for (int round = 0; round < 80; ++round) {
-    Buffer from(device.get(), kBytes), to(device.get(), kBytes), tagged(device.get(), kBytes);
+    Buffer from(&the_device(), kBytes), to(&the_device(), kBytes), tagged(&the_device(), kBytes);
     from.write(numbers(c.rank + round, kBytes));
     read += shared_during(c, [&] {
       esp_request* sent = nullptr;
@@ -125,8 +103,7 @@ void messages(const Context& c) {
 
 // Some have their buffers on the host: these want bytes.
 void mixed(const Context& c) {
-  const auto device = open_device();
-  Buffer far(device.get(), kBytes), near(nullptr, kBytes);
+  Buffer far(&the_device(), kBytes), near(nullptr, kBytes);
   bcast_from(c, far, 0, 1);
   CHECK_OK(esp_barrier(c.world), c.world, "barrier");
   for (int round = 0; round < 12; ++round) {
@@ -137,8 +114,7 @@ void mixed(const Context& c) {
 
 // Rank 1 cannot open anything.
 void closed(const Context& c) {
-  const auto device = open_device();
-  Buffer buffer(device.get(), kBytes);
+  Buffer buffer(&the_device(), kBytes);
   for (int round = 0; round < 6; ++round) {
     bcast_from(c, buffer, 0, round);
     CHECK_OK(esp_barrier(c.world), c.world, "barrier");
@@ -149,8 +125,7 @@ void closed(const Context& c) {
 
 // Kernels read what the others of the node have on their devices.
 void sums(const Context& c) {
-  const auto device = open_device();
-  Buffer from(device.get(), kBytes), to(device.get(), kBytes);
+  Buffer from(&the_device(), kBytes), to(&the_device(), kBytes);
   std::vector<std::int32_t> expected(kCount, 0);
   for (int r = 0; r < c.size; ++r) {
     const Bytes of = numbers(r, kBytes);
@@ -322,9 +297,8 @@ void refused_sums(const Context& c) {
 
 // A long message, for overlap.py.
 void stream(const Context& c) {
-  const auto device = open_device();
   constexpr std::size_t kLong = 16 << 20;
-  Buffer buffer(device.get(), kLong);
+  Buffer buffer(&the_device(), kLong);
   for (int round = 0; round < 2; ++round) {
     const Bytes sent = numbers(round, kLong);
     if (c.rank == 0) buffer.write(sent);

@@ -5,26 +5,12 @@
 #include <array>
 #include <cstdlib>
 #include <functional>
-#include <random>
 
 #include "tests/device/jobs/device_memory.hpp"
 #include "tests/support/blocks.hpp"
 
 namespace test {
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-std::unique_ptr<Device> open_device() {
-  const char* const library = std::getenv("DEVICE_LIBRARY");
-  const char* why = nullptr;
-  auto device = Device::open(library != nullptr ? library : "libcuda.so.1", why);
-  if (device == nullptr) {
-    fmt::print(stderr, "reduction_probe: {}\n", why);
-    std::exit(77);
-  }
-  return device;
-}
 
 std::uint64_t kernels_run(const Context& c) {
   std::array<esp_counter_value, 256> values;
@@ -36,16 +22,7 @@ std::uint64_t kernels_run(const Context& c) {
   return 0;
 }
 
-// Sums of it are exact, in any type.
-Bytes numbers(int seed, std::size_t bytes) {
-  std::mt19937 random(static_cast<unsigned>(seed));
-  Bytes data(bytes);
-  for (std::size_t at = 0; at + 4 <= bytes; at += 4) {
-    const auto value = static_cast<std::uint32_t>(random() % 90);
-    std::memcpy(data.data() + at, &value, 4);
-  }
-  return data;
-}
+constexpr unsigned kSmall = 90;  // sums of it are exact, in any type
 
 // One call, and what this member passes.
 struct Reduction {
@@ -58,9 +35,9 @@ struct Reduction {
 
 Bytes run(const Context& c, Device* device, const Reduction& of, int seed, esp_status& status) {
   Buffer input(device, of.in_place ? 0 : of.input), output(device, of.output);
-  const Bytes given = numbers(seed + c.rank, of.in_place ? 0 : of.input);
+  const Bytes given = numbers(seed + c.rank, of.in_place ? 0 : of.input, kSmall);
   input.write(given);
-  output.write(numbers(seed + (of.in_place ? c.rank : 100 + c.rank), of.output));
+  output.write(numbers(seed + (of.in_place ? c.rank : 100 + c.rank), of.output, kSmall));
   const void* from = of.in_place ? ESP_IN_PLACE : of.input > 0 ? input.at() : nullptr;
   status = of.call(from, of.output > 0 ? output.at() : nullptr);
   bool whole = false;
@@ -96,7 +73,6 @@ void expect_kernels(const Context& c, std::uint64_t before, bool some, const std
 
 // Every operator of every type.
 void operators(const Context& c) {
-  const auto device = open_device();
   const std::uint64_t before = kernels_run(c);
   int tried = 0;
   for (int op = 0; op < ESP_OP_BUILTIN_COUNT; ++op) {
@@ -108,7 +84,7 @@ void operators(const Context& c) {
       const Reduction sum{
           fmt::format("operator {} of type {}", op, t), n * bytes, n * bytes, false,
           [&](const void* in, void* out) { return esp_allreduce(c.world, in, out, n, type, op); }};
-      if (compare(c, *device, sum, 10 * op + t)) ++tried;
+      if (compare(c, the_device(), sum, 10 * op + t)) ++tried;
     }
   }
   CHECK(tried > 100, "{} were tried", tried);
@@ -155,17 +131,15 @@ void each_collective(const Context& c, Device& device, std::size_t n, bool in_pl
 }
 
 void collectives(const Context& c) {
-  const auto device = open_device();
   const std::uint64_t before = kernels_run(c);
   for (const std::size_t n : kCounts) {
-    for (const bool in_place : {false, true}) each_collective(c, *device, n, in_place);
+    for (const bool in_place : {false, true}) each_collective(c, the_device(), n, in_place);
   }
   expect_kernels(c, before, true, "collectives");
 }
 
 // All ways in which an allreduce and a reduce may go, in place by turns.
 void algorithms(const Context& c) {
-  const auto device = open_device();
   const std::uint64_t before = kernels_run(c);
   constexpr std::size_t kElements = 70'001;
   int tried = 0;
@@ -180,7 +154,7 @@ void algorithms(const Context& c) {
     options.algorithm = algorithm;
     options.shape = shape;
     options.segment_bytes = tried % 2 == 0 ? 16'384 : 0;
-    compare(c, *device,
+    compare(c, the_device(),
             {fmt::format("allreduce, algorithm {}, shape {}", static_cast<int>(algorithm),
                          static_cast<int>(shape)),
              kElements * 4, kElements * 4, tried % 3 == 0,
@@ -202,7 +176,6 @@ void algorithms(const Context& c) {
 // Where the host combines: a user's operator, what devices lack, buffers here and there, elements
 // that lie apart.
 void host(const Context& c) {
-  const auto device = open_device();
   const std::uint64_t before = kernels_run(c);
   constexpr std::size_t kElements = 100'000;
   esp_op bigger = ESP_SUM;
@@ -214,7 +187,7 @@ void host(const Context& c) {
   CHECK_OK(esp_op_create(c.job, function, nullptr, 0, &bigger), c.world, "operator");
   const auto sum = [&](const char* name, esp_type type, esp_op op) {
     const std::size_t bytes = kElements * esp_type_size(type);
-    compare(c, *device,
+    compare(c, the_device(),
             {name, bytes, bytes, false,
              [&, type, op](const void* in, void* out) {
                return esp_allreduce(c.world, in, out, kElements, type, op);
@@ -223,8 +196,8 @@ void host(const Context& c) {
   };
   sum("a user's operator", ESP_INT32, bigger);
   sum("reproducible sum", ESP_FLOAT, ESP_SUM_REPRODUCIBLE);
-  Buffer there(device.get(), kElements * 4), here(nullptr, kElements * 4);
-  const Bytes ones = numbers(1, kElements * 4);
+  Buffer there(&the_device(), kElements * 4), here(nullptr, kElements * 4);
+  const Bytes ones = numbers(1, kElements * 4, kSmall);
   there.write(ones);
   CHECK_OK(esp_allreduce(c.world, there.at(), here.at(), kElements, ESP_INT32, ESP_SUM), c.world,
            "from the device to the host");
@@ -242,23 +215,22 @@ void host(const Context& c) {
 
 // Rounds of a persistent call, and several at a time.
 void rounds(const Context& c) {
-  const auto device = open_device();
   const std::uint64_t before = kernels_run(c);
   constexpr std::size_t kElements = 100'000, kCalls = 4;
   std::vector<Buffer> buffers;
   std::array<esp_request*, kCalls> requests = {};
   for (esp_request*& request : requests) {
-    buffers.emplace_back(device.get(), kElements * 4);
+    buffers.emplace_back(&the_device(), kElements * 4);
     CHECK_OK(esp_allreduce_init(c.world, ESP_IN_PLACE, buffers.back().at(), kElements, ESP_INT32,
                                 ESP_SUM, nullptr, nullptr, &request),
              c.world, "init");
   }
   for (int round = 0; round < 3; ++round) {
     for (std::size_t k = 0; k < kCalls; ++k) {
-      buffers[k].write(numbers(round, kElements * 4));
+      buffers[k].write(numbers(round, kElements * 4, kSmall));
       CHECK_OK(esp_request_start(requests[k]), c.world, "start");
     }
-    Bytes sums = numbers(round, kElements * 4);
+    Bytes sums = numbers(round, kElements * 4, kSmall);
     for (std::size_t at = 0; at < sums.size(); at += 4) {
       std::int32_t one;
       std::memcpy(&one, &sums[at], 4);
