@@ -2,15 +2,26 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "core/device/cuda_driver.hpp"
 
 namespace espalier::device {
+namespace {
+
+constexpr const char* kUsualLibrary = "libcuda.so.1";
+
+}  // namespace
 
 Drivers::Drivers(const Config& config, const Log* log)
     : log_(log),
-      library_(config.cuda_driver.empty() ? "libcuda.so.1" : config.cuda_driver),
-      looking_(config.devices != DevicesMode::kOff) {
+      library_(config.cuda_driver.empty() ? kUsualLibrary : config.cuda_driver),
+      looking_(config.devices != DevicesMode::kOff),
+      doubts_(log != nullptr && library_ != kUsualLibrary) {
   set_sign();
 }
 
@@ -27,13 +38,31 @@ Driver* Drivers::look() {
   objects_.catch_up();
   void* const library = ::dlopen(library_.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   set_sign();
-  if (library == nullptr) return nullptr;
+  if (library == nullptr) {
+    if (doubts_) doubt_setting();
+    return nullptr;
+  }
   const Result<Driver*> taken = take(library);
   if (!taken) {
     why_not_ = taken.error().text;
     if (log_ != nullptr) log_->warn("buffers may not be memory of devices: {}", why_not_);
   }
   return driver_.get();
+}
+
+// A name without a folder is the linker's to find, which would load it.
+void Drivers::doubt_setting() {
+  const bool is_path = library_.find('/') != std::string::npos;
+  if (is_path && ::access(library_.c_str(), R_OK) != 0) {
+    doubts_ = false;
+    log_->warn("CUDA_DRIVER is {}: {}; no memory is taken for a device's", library_,
+               std::strerror(errno));
+  } else if (void* const usual = ::dlopen(kUsualLibrary, RTLD_LAZY | RTLD_NOLOAD)) {
+    ::dlclose(usual);
+    doubts_ = false;
+    log_->warn("CUDA_DRIVER is {}, and the program has loaded {}: memory of devices is not seen",
+               library_, kUsualLibrary);
+  }
 }
 
 Result<Driver*> Drivers::take(void* library) {

@@ -22,7 +22,8 @@ namespace espalier::device {
 
 class Drivers {
  public:
-  // `log` is told of a driver that the program has loaded and that cannot be used.
+  // `log` is told of a driver that the program has loaded and that cannot be used, and of a setting
+  // CUDA_DRIVER that names another library, or none.
   explicit Drivers(const Config& config, const Log* log = nullptr);
 
   // nullptr: no memory of this process is a device's, or why_not() says otherwise.
@@ -44,10 +45,12 @@ class Drivers {
   Driver* look();
   void set_sign() noexcept;
   Result<Driver*> take(void* library);
+  void doubt_setting();
 
   const Log* log_;
   std::string library_;  // its name or path
   bool looking_;         // a driver may yet come
+  bool doubts_;          // the setting may be wrong, and nobody has been told
   LoadedObjects objects_;
   std::unique_ptr<Driver> driver_;
   std::string why_not_;

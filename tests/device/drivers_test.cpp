@@ -62,6 +62,60 @@ TEST(Drivers, OffMeansThatNobodyAsks) {
   EXPECT_EQ(opened.error().text, "off by DEVICES");
 }
 
+// What drivers warn of.
+struct Warnings {
+  static void keep(void* self, LogLevel, Rank, std::string_view text) noexcept {
+    static_cast<Warnings*>(self)->texts.emplace_back(text);
+  }
+  std::vector<std::string> texts;
+  Log log{LogLevel::kWarn, 0, {keep, this}};
+};
+
+Config config_of(const char* library) {
+  Config config;
+  config.cuda_driver = library;
+  return config;
+}
+
+TEST(Drivers, ASettingThatNamesNoFileIsSaidOnce) {
+  Warnings said;
+  Drivers drivers(config_of("/nonexistent/libcuda.so.1"), &said.log);
+  EXPECT_TRUE(said.texts.empty()) << "nobody has asked";
+  EXPECT_EQ(drivers.loaded(), nullptr);
+  ASSERT_EQ(said.texts.size(), 1u);
+  EXPECT_EQ(said.texts[0],
+            "CUDA_DRIVER is /nonexistent/libcuda.so.1: No such file or directory; no memory is "
+            "taken for a device's");
+  const Played played;
+  EXPECT_EQ(drivers.loaded(), nullptr);
+  EXPECT_EQ(said.texts.size(), 1u);
+}
+
+TEST(Drivers, ASettingThatNamesAnotherLibraryThanTheProgramIsSaidOnce) {
+  Warnings said;
+  Drivers drivers(config_of("libnothing.so.1"), &said.log);
+  EXPECT_EQ(drivers.loaded(), nullptr);
+  EXPECT_TRUE(said.texts.empty()) << "the program may load it yet";
+  const Played played;
+  EXPECT_EQ(drivers.loaded(), nullptr);
+  EXPECT_EQ(drivers.loaded(), nullptr);
+  ASSERT_EQ(said.texts.size(), 1u);
+  EXPECT_EQ(said.texts[0],
+            "CUDA_DRIVER is libnothing.so.1, and the program has loaded libcuda.so.1: memory of "
+            "devices is not seen");
+}
+
+TEST(Drivers, ASettingThatIsRightIsNotDoubted) {
+  Warnings said;
+  Drivers usual{Config(), &said.log}, named(played_config(), &said.log);
+  EXPECT_EQ(usual.loaded(), nullptr);
+  EXPECT_EQ(named.loaded(), nullptr);
+  const Played played;
+  EXPECT_NE(usual.loaded(), nullptr);
+  EXPECT_NE(named.loaded(), nullptr);
+  EXPECT_TRUE(said.texts.empty());
+}
+
 TEST(Drivers, AbsentSaysWhatTheLinkerSays) {
   Config config;
   config.cuda_driver = "/nonexistent/libcuda.so.1";
