@@ -29,6 +29,9 @@ Result<bool> StreamOrder::is_reached() {
 Result<StreamOrder*> StreamOrders::take(void* stream, void* event) {
   const auto of = driver_.foreign_stream(stream);
   if (!of) return of.error();
+  if (event != nullptr) {
+    if (Outcome known = driver_.check_foreign(event, of.value()); !known) return known.error();
+  }
   StreamOrder* order = nullptr;
   for (const auto& one : orders_) {
     const bool fits =

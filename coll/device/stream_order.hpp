@@ -57,7 +57,7 @@ class StreamOrders {
   StreamOrders(const StreamOrders&) = delete;
   StreamOrders& operator=(const StreamOrders&) = delete;
 
-  // Handles of the driver's; `event` may be nullptr. ESP_ERR_ARGUMENT: the stream is none.
+  // Handles of the driver's; `event` may be nullptr. ESP_ERR_ARGUMENT: the stream or event is none.
   Result<StreamOrder*> take(void* stream, void* event);
   static void give_back(StreamOrder& order) noexcept;
 

@@ -50,6 +50,7 @@ class CudaDriver final : public Driver {
   Outcome wait(const Stream& stream, const Event& event) override;
   Outcome write_flag(const Stream& stream, std::uint32_t* flag, std::uint32_t value) override;
   Result<ForeignStream> foreign_stream(void* handle) override;
+  Outcome check_foreign(void* event, const ForeignStream& stream) override;
   Outcome record(const Event& event, const ForeignStream& stream) override;
   Outcome record_foreign(void* event, const ForeignStream& stream) override;
   Outcome wait_flag(const ForeignStream& stream, const std::uint32_t* flag,
@@ -76,6 +77,7 @@ class CudaDriver final : public Driver {
   Result<DeviceInfo> describe_device(int number) const;
   Error failure(const char* call, cuda::Code code, DeviceNumber device = kNoDevice) const;
   Result<cuda::Context> context_of(const Home& home);
+  Outcome query_in(const Home& home, void* event, EventState& state);
   // Calls the driver in the home's context; `call` names the function in errors.
   template <typename Work>
   Outcome inside(const Home& home, const char* call, Work&& work);

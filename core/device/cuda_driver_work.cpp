@@ -81,15 +81,17 @@ Outcome CudaDriver::record(const Event& event, const Stream& stream) {
                 [&] { return fn_.event_record(event.handle(), stream.handle()); });
 }
 
+Outcome CudaDriver::query_in(const Home& home, void* event, EventState& state) {
+  return inside(home, "cuEventQuery", [&] {
+    const cuda::Code code = fn_.event_query(event);
+    state = code == cuda::kNotReady ? EventState::kPending : EventState::kDone;
+    return code == cuda::kNotReady ? cuda::kSuccess : code;
+  });
+}
+
 Result<EventState> CudaDriver::query(const Event& event) {
   EventState state = EventState::kDone;
-  const Outcome outcome = inside(event.home(), "cuEventQuery", [&] {
-    const cuda::Code code = fn_.event_query(event.handle());
-    if (code != cuda::kNotReady) return code;
-    state = EventState::kPending;
-    return cuda::kSuccess;
-  });
-  if (!outcome) return outcome.error();
+  if (Outcome asked = query_in(event.home(), event.handle(), state); !asked) return asked.error();
   return state;
 }
 
@@ -118,6 +120,11 @@ Result<ForeignStream> CudaDriver::foreign_stream(void* handle) {
   if (!outcome) return outcome.error();
   stream.home.device = device;
   return stream;
+}
+
+Outcome CudaDriver::check_foreign(void* event, const ForeignStream& stream) {
+  EventState state = EventState::kDone;
+  return query_in(stream.home, event, state);
 }
 
 Outcome CudaDriver::record(const Event& event, const ForeignStream& stream) {

@@ -203,6 +203,8 @@ class Driver {
   // the handle. For the driver's words for "the default stream" it is the caller's context's, or
   // thread's.
   virtual Result<ForeignStream> foreign_stream(void* handle) = 0;
+  // Whether the driver takes the event's handle, too. Nothing is recorded.
+  virtual Outcome check_foreign(void* event, const ForeignStream& stream) = 0;
   virtual Outcome record(const Event& event, const ForeignStream& stream) = 0;
   virtual Outcome record_foreign(void* event, const ForeignStream& stream) = 0;
   // What comes later in the stream waits until the flag, in registered memory, is `value` or one of

@@ -46,7 +46,7 @@ TEST_F(PlayedFaults, DestroyedEventsAndStreams) {
   EXPECT_DEATH((void)bed.played.driver.event_record(event, stream), "the event is destroyed");
   ASSERT_EQ(bed.played.driver.stream_destroy(stream), cuda::kSuccess);
   EXPECT_DEATH((void)bed.played.program.stream_synchronize(stream), "the stream is destroyed");
-  EXPECT_DEATH((void)bed.played.driver.event_query(&event), "there is no such event");
+  EXPECT_DEATH((void)bed.played.driver.stream_wait_event(stream, &event, 0), "is destroyed");
 }
 
 TEST_F(PlayedFaults, FlagsThatAreNotRegistered) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <atomic>
+#include <thread>
 
 #include "played.hpp"
 
@@ -9,12 +11,17 @@ namespace espalier::device::test {
 namespace {
 
 constexpr std::uint64_t kStreamBytes = 4096;
+const cuda::Stream kNullStream = nullptr,
+                   kLegacy = reinterpret_cast<cuda::Stream>(played::kLegacyStream),
+                   kOfThread = reinterpret_cast<cuda::Stream>(played::kThreadStream);
 
 // A program's stream, a flag, and memory on both sides.
 class Waiting {
  public:
-  Waiting() {
-    EXPECT_EQ(bed.played.driver.stream_create(&handle, cuda::kStreamNonBlocking), cuda::kSuccess);
+  explicit Waiting(cuda::Stream of = nullptr) : handle(of) {
+    if (of == nullptr) {
+      EXPECT_EQ(bed.played.driver.stream_create(&handle, cuda::kStreamNonBlocking), cuda::kSuccess);
+    }
     stream = must(bed.driver->foreign_stream(handle));
     pinned = must(bed.driver->register_host(&host, sizeof host, bed.home));
     memory = bed.played.allocate(kStreamBytes);
@@ -40,7 +47,7 @@ class Waiting {
   };
   Bed bed;
   Host host;
-  cuda::Stream handle = nullptr;
+  cuda::Stream handle;
   ForeignStream stream;
   HostRegistration pinned;
   std::byte* memory = nullptr;
@@ -57,10 +64,82 @@ TEST(ForeignStreams, AreOfTheContextThatMadeThem) {
   EXPECT_EQ(stream.home, (Home{.device = 1, .context = reinterpret_cast<std::uintptr_t>(other)}));
 }
 
-TEST(ForeignStreams, TheDefaultOneIsTheCurrentContexts) {
+TEST(ForeignStreams, TheDefaultOnesAreTheCurrentContexts) {
   Bed bed;
-  void* const legacy = reinterpret_cast<void*>(played::kLegacyStream);
-  EXPECT_EQ(must(bed.driver->foreign_stream(legacy)).home, bed.home);
+  for (void* const handle : {kNullStream, kLegacy, kOfThread}) {
+    const ForeignStream stream = must(bed.driver->foreign_stream(handle));
+    EXPECT_EQ(stream.handle, handle);
+    EXPECT_EQ(stream.home, bed.home);
+  }
+}
+
+TEST(ForeignStreams, OfEachThreadItsOwn) {
+  Waiting w(kOfThread);
+  std::atomic<bool> waits{false};
+  std::thread other([&] {
+    EXPECT_EQ(w.bed.played.program.ctx_set_current(w.bed.context), cuda::kSuccess);
+    must(w.bed.driver->wait_flag(w.stream, &w.host.flag, 1));
+    waits = true;
+    EXPECT_EQ(w.bed.played.program.stream_synchronize(kOfThread), cuda::kSuccess);
+  });
+  while (!waits) ::usleep(100);
+  w.copy_out();
+  w.finish();  // That of the other is still waiting.
+  w.raise(1);
+  other.join();
+}
+
+// What is in a stream that blocks, in the legacy stream, and in the first again, comes in order.
+TEST(ForeignStreams, TheLegacyOneWaitsForOthersAndTheyForIt) {
+  for (const bool blocks : {true, false}) {
+    SCOPED_TRACE(blocks);
+    Waiting w(kLegacy);
+    cuda::Stream handle = nullptr;
+    ASSERT_EQ(w.bed.played.driver.stream_create(&handle, blocks ? 0 : cuda::kStreamNonBlocking),
+              cuda::kSuccess);
+    const ForeignStream stream = must(w.bed.driver->foreign_stream(handle));
+    const Event legacy_done = must(w.bed.driver->make_event(w.bed.home));
+    const Event later_done = must(w.bed.driver->make_event(w.bed.home));
+    must(w.bed.driver->wait_flag(stream, &w.host.flag, 1));
+    must(w.bed.driver->record(legacy_done, w.stream));
+    if (blocks) {
+      ::usleep(20'000);
+      EXPECT_EQ(must(w.bed.driver->query(legacy_done)), EventState::kPending);
+      w.raise(1);
+    }
+    w.bed.await(legacy_done);
+    must(w.bed.driver->wait_flag(w.stream, &w.host.flag, 2));
+    must(w.bed.driver->record(later_done, stream));
+    w.raise(blocks ? 1 : 2);
+    if (blocks) {
+      ::usleep(20'000);
+      EXPECT_EQ(must(w.bed.driver->query(later_done)), EventState::kPending);
+      w.raise(2);
+    }
+    w.bed.await(later_done);
+    EXPECT_EQ(w.bed.played.program.stream_synchronize(kLegacy), cuda::kSuccess);
+  }
+}
+
+// The driver finds accesses that nothing orders: here they are in order without an event.
+TEST(ForeignStreams, TheLegacyOneOrdersAccesses) {
+  for (int seed = 1; seed <= 10; ++seed) {
+    Waiting w(kLegacy);
+    cuda::Stream handle = nullptr;
+    ASSERT_EQ(w.bed.played.driver.stream_create(&handle, 0), cuda::kSuccess);
+    const auto copy = [&](cuda::Stream stream, std::size_t to, std::size_t from) {
+      ASSERT_EQ(w.bed.played.driver.memcpy_async(cuda::address_of(w.memory + to),
+                                                 cuda::address_of(w.memory + from), 100, stream),
+                cuda::kSuccess);
+    };
+    copy(handle, 200, 0);
+    copy(kLegacy, 400, 200);
+    copy(kOfThread, 600, 400);
+    copy(kLegacy, 800, 600);
+    copy(handle, 1000, 800);
+    w.copy_out();
+    w.finish();
+  }
 }
 
 TEST(ForeignStreams, StrangersAreTheCallersFault) {

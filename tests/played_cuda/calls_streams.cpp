@@ -69,10 +69,12 @@ const LoadedFunction& function_of(const char* call, Function handle) {
 
 }  // namespace
 
-Code cuStreamCreate(Stream* stream, unsigned) {
+Code cuStreamCreate(Stream* stream, unsigned flags) {
   const Call call("cuStreamCreate");
   if (call.fails()) return call.code();
-  *stream = &state.streams.make_stream(state.current("cuStreamCreate"));
+  const auto kind =
+      flags == kStreamNonBlocking ? played::Stream::kNonBlocking : played::Stream::kBlocking;
+  *stream = &state.streams.make_stream(state.current("cuStreamCreate"), kind);
   return kSuccess;
 }
 
@@ -195,6 +197,7 @@ Code cuEventRecord(Event handle, Stream stream_handle) {
 Code cuEventQuery(Event handle) {
   const Call call("cuEventQuery");
   if (call.fails()) return call.code();
+  if (!state.streams.has_event(handle)) return kInvalidHandle;  // A program's, as above.
   played::Event& event = state.streams.event("cuEventQuery", handle);
   if (event.done < event.recorded) return kNotReady;
   state.streams.learned(event.recorded_clock);

@@ -19,8 +19,9 @@ namespace cuda = espalier::device::cuda;
 // The symbol that tells the library that no device is behind the driver.
 inline constexpr const char* kControlSymbol = "espalier_played_driver";
 
-// CUDA's name for the default stream of the current context, as a number.
-inline constexpr std::uintptr_t kLegacyStream = 1;
+// CUDA's names for default streams of the current context, as numbers: the one of all threads, and
+// the calling thread's own.
+inline constexpr std::uintptr_t kLegacyStream = 1, kThreadStream = 2;
 
 struct Control {
   // "cuMemcpyAsync:3:2,...": the third call from now on answers with code 2. A code after which

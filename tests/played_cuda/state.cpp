@@ -67,11 +67,16 @@ void fault(const char* call, const std::string& text) {
 }
 
 bool is_default(const void* stream) noexcept {
-  return reinterpret_cast<std::uintptr_t>(stream) <= kLegacyStream;
+  return reinterpret_cast<std::uintptr_t>(stream) <= kThreadStream;
 }
 
 Stream& stream_of(const char* call, void* handle) {
   Context& context = state.current(call);
+  if (reinterpret_cast<std::uintptr_t>(handle) == kThreadStream) {
+    Stream*& own = context.thread_streams[std::this_thread::get_id()];
+    if (own == nullptr) own = &state.streams.make_stream(context, Stream::kBlocking);
+    return *own;
+  }
   if (is_default(handle)) return *context.default_stream;
   Stream& stream = state.streams.stream(call, handle);
   if (stream.context != &context) fault(call, "the stream is of another context");
@@ -147,7 +152,7 @@ Context& State::make_context(int device, bool primary) {
   Context& made = *contexts.back();
   made.device = device;
   made.primary = primary;
-  made.default_stream = &streams.make_stream(made);
+  made.default_stream = &streams.make_stream(made, Stream::kLegacy);
   return made;
 }
 

@@ -38,6 +38,7 @@ struct Context {
   int retained = 0;
   bool destroyed = false;
   Stream* default_stream = nullptr;
+  std::map<std::thread::id, Stream*> thread_streams;
 };
 
 // Calls that are to fail, and counts of calls.
@@ -88,7 +89,7 @@ struct State {
 extern State state;
 
 [[noreturn]] void fault(const char* call, const std::string& text);
-// Whether it names the default stream of the current context.
+// Whether it names a default stream of the current context.
 bool is_default(const void* stream) noexcept;
 // The stream of a call, which must be of the current context.
 Stream& stream_of(const char* call, void* handle);

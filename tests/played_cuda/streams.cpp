@@ -47,8 +47,9 @@ Streams::~Streams() {
   if (thread_.joinable()) thread_.join();
 }
 
-Stream& Streams::make_stream(Context& context) {
+Stream& Streams::make_stream(Context& context, Stream::Kind kind) {
   streams_.push_back(std::make_unique<Stream>());
+  streams_.back()->kind = kind;
   streams_.back()->context = &context;
   streams_.back()->index = streams_.size() - 1;
   return *streams_.back();
@@ -90,7 +91,18 @@ Event& Streams::event(const char* call, void* handle) {
   fault(call, "there is no such event");
 }
 
+void Streams::put_behind(Stream& stream, Operation& operation) const {
+  if (stream.kind == Stream::kNonBlocking) return;
+  const auto other = stream.kind == Stream::kLegacy ? Stream::kBlocking : Stream::kLegacy;
+  for (const auto& one : streams_) {
+    if (one->kind != other || one->context != stream.context) continue;
+    if (!one->queue.empty()) operation.behind.emplace_back(one.get(), one->submitted);
+    stream.clock.merge(one->clock);
+  }
+}
+
 void Streams::submit(Stream& stream, Operation operation) {
+  put_behind(stream, operation);
   operation.stream = stream.index;
   operation.number = ++stream.submitted;
   stream.clock.merge(program_);
@@ -140,6 +152,9 @@ bool Streams::uses(const void* at, std::uint64_t bytes) const {
 bool Streams::ready(const Stream& stream) {
   if (stream.queue.empty()) return false;
   const Operation& first = stream.queue.front();
+  for (const auto& [other, number] : first.behind) {
+    if (!other->has_done(number)) return false;
+  }
   if (first.waits_on != nullptr) {
     const std::uint32_t flag = __atomic_load_n(first.waits_on, __ATOMIC_ACQUIRE);
     return static_cast<std::int32_t>(flag - first.value) >= 0;
@@ -192,6 +207,7 @@ void Streams::run() {
     if (stream == nullptr || ending_) continue;
     stream->busy = true;
     const Operation& operation = stream->queue.front();
+    for (const auto& [other, number] : operation.behind) catch_up(*stream, other->clock);
     lock.unlock();
     if (operation.work) operation.work(operation);
     lock.lock();

@@ -35,6 +35,8 @@ class Clock {
   std::vector<std::uint64_t> numbers_;
 };
 
+struct Stream;
+
 struct Event {
   Context* context = nullptr;
   std::uint64_t recorded = 0, done = 0;  // how often
@@ -46,7 +48,8 @@ struct Operation {
   const char* call = "";
   // Without the lock. May ask Streams::use().
   std::function<void(const Operation&)> work;
-  std::vector<std::pair<std::uintptr_t, std::uint64_t>> host;  // that it may touch
+  std::vector<std::pair<std::uintptr_t, std::uint64_t>> host;   // that it may touch
+  std::vector<std::pair<const Stream*, std::uint64_t>> behind;  // and so many of its operations
   Event* waits_for = nullptr;
   std::uint64_t generation = 0;             // of waits_for
   const std::uint32_t* waits_on = nullptr;  // a flag of at least `value`, cyclic
@@ -59,6 +62,10 @@ struct Operation {
 };
 
 struct Stream {
+  // What is put into a legacy stream comes behind all that is in blocking ones of its context, and
+  // what is put there later behind it.
+  enum Kind { kLegacy, kBlocking, kNonBlocking };
+  Kind kind = kNonBlocking;
   Context* context = nullptr;
   std::size_t index = 0;
   bool destroyed = false;
@@ -66,6 +73,8 @@ struct Stream {
   std::uint64_t submitted = 0;
   Clock clock;
   std::deque<Operation> queue;
+
+  bool has_done(std::uint64_t number) const { return submitted - queue.size() >= number; }
 };
 
 class Streams {
@@ -75,7 +84,7 @@ class Streams {
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
-  Stream& make_stream(Context& context);
+  Stream& make_stream(Context& context, Stream::Kind kind);
   Event& make_event(Context& context);
   // What a program has as a handle; faults: a stranger, one that is destroyed.
   Stream& stream(const char* call, void* handle);
@@ -97,6 +106,7 @@ class Streams {
   std::byte* use(const Operation& operation, cuda::Address at, std::uint64_t bytes, bool write);
 
  private:
+  void put_behind(Stream& stream, Operation& operation) const;
   struct Access {
     std::uintptr_t begin, end;
     bool write;
