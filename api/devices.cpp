@@ -335,10 +335,15 @@ std::string Devices::describe() const {
 }
 
 std::string Devices::explain(const Call& call) const {
-  if (call.mover == nullptr || !traits_of(call.collective).reduces) return {};
-  if (call.reduction != nullptr) return "; on a device, which combines";
+  if (call.mover == nullptr) return {};
+  if (call.order != nullptr) return "; behind what is in its stream, staged in memory of the host";
+  const char* const passed =
+      call.shares ? "read there by the others of its node" : "staged in memory of the host";
+  if (!traits_of(call.collective).reduces) return fmt::format("; on a device, {}", passed);
+  if (call.reduction != nullptr) return fmt::format("; on a device, which combines, {}", passed);
   const std::lock_guard lock(mutex_);
-  return fmt::format("; on a device, combined by the host ({})", reductions_->describe());
+  return fmt::format("; on a device, {}, combined by the host ({})", passed,
+                     reductions_->describe());
 }
 
 }  // namespace espalier

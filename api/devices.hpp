@@ -73,7 +73,7 @@ class Devices {
 
   // For people; "": no driver is loaded.
   std::string describe() const;
-  // Who combines for this call; "": it combines nothing, or has no memory of a device.
+  // How its elements get from and to a device, and who combines; "": it has no memory of one.
   std::string explain(const Call& call) const;
 
  private:
