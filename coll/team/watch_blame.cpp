@@ -160,13 +160,15 @@ std::string TeamWatch::describe(const Team& team, const Pending& what, std::uint
     }
   }
   if (!blames.empty()) first = blames.front().rank;
-  // Zero: it is not known, the news of another's failure came first.
+  // So little is not worth telling; zero is not known, the news of another's failure came first.
+  constexpr std::uint64_t kToldNs = kNanosecondsPerSecond / 20;
   const double seconds = static_cast<double>(waited_ns) * 1e-9;
-  return fmt::format("{} (operation {} on team {}) {} for rank{} {}", what.signature.to_text(),
-                     what.sequence, team.id,
-                     waited_ns > 0 ? fmt::format("has waited {:.1f} s", seconds) : "waits",
-                     names.size() == 1 ? "" : "s",
-                     names.empty() ? "(unknown)" : fmt::format("{}", fmt::join(names, ", ")));
+  std::string text = fmt::format(
+      "{} (operation {} on team {}) {}", what.signature.to_text(), what.sequence, team.id,
+      waited_ns < kToldNs ? "waits" : fmt::format("has waited {:.1f} s", seconds));
+  // All have done their part in it, as far as this rank knows.
+  if (names.empty()) return text + ", for no rank that is known to be late";
+  return text + fmt::format(" for rank{} {}", names.size() == 1 ? "" : "s", fmt::join(names, ", "));
 }
 
 }  // namespace espalier
