@@ -8,7 +8,7 @@
 // The library has no thread of its own here, so the pass drives progress between samples. At the
 // end each rank trains again, with all samples in a team of its own, and compares: losses and
 // weights are the same bits. network.hpp has the arithmetic, memory.hpp the driver.
-// Run: esp-run -n 4 training [device [LIBRARY]]; with "device" the gradients lie on a GPU.
+// Run: esp-run -n 4 training [device]; with "device" the gradients lie on a GPU.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -119,12 +119,12 @@ class Training {
 
 int main(int argc, char** argv) {
   const bool on_device = argc > 1 && std::strcmp(argv[1], "device") == 0;
-  if (argc > 3 || (argc > 1 && !on_device)) {
-    return std::fprintf(stderr, "usage: esp-run -n N training [device [LIBRARY]]\n"), 2;
+  if (argc > 2 || (argc > 1 && !on_device)) {
+    return std::fprintf(stderr, "usage: esp-run -n N training [device]\n"), 2;
   }
   Driver driver;
   if (on_device) {
-    const char* missing = driver.load(argc > 2 ? argv[2] : "libcuda.so.1");
+    const char* missing = driver.load(driver_library());
     if (missing != nullptr) return std::fprintf(stderr, "training: %s\n", missing), kNoDevice;
   }
   auto job = esp::Job::init();

@@ -11,6 +11,12 @@
 #include <type_traits>
 #include <vector>
 
+// The library of the driver: the one that the library's setting CUDA_DRIVER names.
+inline const char* driver_library() {
+  const char* const named = std::getenv("ESPALIER_CUDA_DRIVER");
+  return named != nullptr && *named != '\0' ? named : "libcuda.so.1";
+}
+
 // What the program needs of the driver. All functions answer 0 when all is well.
 struct Driver {
   // What is missing; nullptr: nothing, and the device is this thread's from now on.

@@ -45,7 +45,7 @@ def under_way(events):
 
 
 for ranks in 1, 3, 4:
-    for where in [], ["device", played]:
+    for where in [], ["device"]:
         settings = {"ESPALIER_CUDA_DRIVER": played} if where else {}
         done = run(ranks, *where, settings=settings)
         told = f"on {ranks} ranks, gradients on the {'device' if where else 'host'}"
@@ -63,7 +63,7 @@ with tempfile.TemporaryDirectory() as folder:
             break
     assert found > 0, "no sum went on while a gradient was computed"
 
-for arguments, code, words in (["disk"], 2, "usage"), (["device", "/nowhere.so"], 77, "nowhere"):
-    done = run(2, *arguments)
+for argument, code, words in ("disk", 2, "usage"), ("device", 77, "nowhere"):
+    done = run(2, argument, settings={"ESPALIER_CUDA_DRIVER": "/nowhere.so"})
     assert done.returncode == code and words in done.stderr, (done.returncode, done.stderr)
 print("sums under way while gradients were computed:", found)
