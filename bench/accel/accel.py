@@ -21,6 +21,7 @@ ROOT = (pathlib.Path(__file__).parent / ".." / "..").resolve()
 sys.path[:0] = [str(ROOT / "bench" / "driver"), str(ROOT / "bench" / "nodes")]
 
 import launch  # noqa: E402
+from cell_text import size_text  # noqa: E402
 from launchers import Layout, Library  # noqa: E402
 from network import NoNodes, Nodes  # noqa: E402
 
@@ -160,13 +161,6 @@ def ratios(settings, program, mpi, place):
              for cell in runs[0]}
     alone = measured(settings, program, mpi, place, accelerated=False)
     return cells, statistics.median(cells[cell].plain / alone[cell].plain for cell in cells)
-
-
-def size_text(size):
-    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size > 0 and size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"
 
 
 def table(settings, cells, of):

@@ -4,6 +4,7 @@ import datetime
 import os
 
 import lanes
+from cell_text import number, size_text
 
 PLAYED = """**No figure on this page means anything.** There was no device: the driver is a played
 one (`tests/played_cuda`), which draws its delays. The page shows that all of it runs.
@@ -50,19 +51,6 @@ KERNELS = """## Reduction kernels
 Sums of k arrays of floats by the library's kernels, beside copies on the device: GB/s of what is
 read and written, and its ratio to that of a copy.
 """
-
-
-def size_text(size):
-    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size > 0 and size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"
-
-
-def number(value):
-    """Three digits or so."""
-    digits = next((digits for least, digits in ((100, 0), (10, 1), (0.1, 2)) if value >= least), 3)
-    return f"{value:,.{digits}f}"
 
 
 def table(head, rows):

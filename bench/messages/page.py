@@ -1,6 +1,6 @@
 """The tables of bench/messages/messages.py, from the best of its launches."""
 
-
+from cell_text import number, size_text
 from libraries import NAMES, OURS, PEERS
 
 HEAD = """# Messages matched by tag
@@ -30,19 +30,6 @@ TEXTS = {
 MEASURES = {"latency": "Half a round trip, us", "stream": "Stream, GB/s"}
 AIMS = {"small": 1.0, "large": 0.9, "tcp": 1.1}
 SMALL, LARGE = 8, 16 << 10
-
-
-def size_text(size):
-    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size > 0 and size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"
-
-
-def number(value):
-    """Three digits or so."""
-    digits = next((digits for least, digits in ((100, 0), (10, 1), (0.1, 2)) if value >= least), 3)
-    return f"{value:,.{digits}f}"
 
 
 def best(launches):
