@@ -11,8 +11,8 @@ Arrivals::Arrivals(BlockMap map, UserBlocks user, bool by_segments)
     : map_(std::move(map)),
       user_(std::move(user)),
       by_segments_(by_segments),
-      left_(
-          std::make_unique<std::atomic<std::uint64_t>[]>(static_cast<std::size_t>(map_.blocks()))) {
+      // One more than there are blocks, so that nothing is subtracted from a size.
+      left_(std::make_unique<std::atomic<std::uint64_t>[]>(map_.begins.size())) {
   begin_round();
 }
 
