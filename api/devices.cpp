@@ -218,8 +218,8 @@ esp_status Devices::look_at(esp_team& team, Call& call) {
   const bool lies_so = plain && any_there && !ordered;
   const bool apart = !call.in_place || call.reduction != nullptr;
   call.shares = lies_so && apart && shares(team.team, call.bytes());
-  call.direct = lies_so && !call.in_place && !traits.reduces &&
-                goes_directly(team.team, call.bytes());
+  call.direct =
+      lies_so && !call.in_place && !traits.reduces && goes_directly(team.team, call.bytes());
   return ESP_OK;
 }
 
@@ -337,8 +337,11 @@ std::string Devices::describe() const {
 std::string Devices::explain(const Call& call) const {
   if (call.mover == nullptr) return {};
   if (call.order != nullptr) return "; behind what is in its stream, staged in memory of the host";
-  const char* const passed =
-      call.shares ? "read there by the others of its node" : "staged in memory of the host";
+  const char* const passed = call.shares && call.direct
+                                 ? "read there by the others of its node, and by adapters"
+                             : call.shares ? "read there by the others of its node"
+                             : call.direct ? "read there by adapters"
+                                           : "staged in memory of the host";
   if (!traits_of(call.collective).reduces) return fmt::format("; on a device, {}", passed);
   if (call.reduction != nullptr) return fmt::format("; on a device, which combines, {}", passed);
   const std::lock_guard lock(mutex_);

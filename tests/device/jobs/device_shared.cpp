@@ -1,6 +1,7 @@
 // device_shared CASE...: members of a node read each other's memory of devices where it lies.
 // DEVICE_LIBRARY names the driver's library.
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 
 #include "tests/device/jobs/device_memory.hpp"
@@ -162,9 +163,12 @@ void sums(const Context& c) {
 
 std::vector<std::int32_t> sums_of_numbers(const Context& c, std::size_t count) {
   std::vector<std::int32_t> sums(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t r = 0; r < static_cast<std::size_t>(c.size); ++r) {
-      sums[i] += static_cast<std::int32_t>(r * 1'000'003 + i);
+  for (int r = 0; r < c.size; ++r) {
+    const Bytes of = numbers(r, count * 4);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int32_t value;
+      std::memcpy(&value, of.data() + i * 4, 4);
+      sums[i] += value;
     }
   }
   return sums;
@@ -173,11 +177,10 @@ std::vector<std::int32_t> sums_of_numbers(const Context& c, std::size_t count) {
 // What is combined stays on the devices: each byte that is copied is one of the result that another
 // member has made, and each that a member sends is read where it lies.
 void stay(const Context& c) {
-  const auto device = open_device();
   const auto size = static_cast<std::size_t>(c.size), me = static_cast<std::size_t>(c.rank);
   constexpr std::size_t kLong = 1 << 20, kLongBytes = kLong * 4;
   const std::size_t block = kLongBytes / size;
-  Buffer from(device.get(), kLongBytes), to(device.get(), kLongBytes);
+  Buffer from(&the_device(), kLongBytes), to(&the_device(), kLongBytes);
   const std::vector<std::int32_t> sums = sums_of_numbers(c, kLong);
   struct Expected {
     const char* name;
@@ -272,8 +275,7 @@ void sums_everywhere(const Context& c, Buffer& from, Buffer& to, int seed) {
 }
 
 void mixed_sums(const Context& c) {
-  const auto device = open_device();
-  Buffer far_from(device.get(), kBytes), far_to(device.get(), kBytes);
+  Buffer far_from(&the_device(), kBytes), far_to(&the_device(), kBytes);
   Buffer near_from(nullptr, kBytes), near_to(nullptr, kBytes);
   bcast_from(c, far_to, 0, 1);
   CHECK_OK(esp_barrier(c.world), c.world, "barrier");
@@ -286,8 +288,7 @@ void mixed_sums(const Context& c) {
 // At one member the driver refuses something: to open what others have, or memory of the device for
 // the call itself. It goes by the host, and kernels combine all the same.
 void refused_sums(const Context& c) {
-  const auto device = open_device();
-  Buffer from(device.get(), kBytes), to(device.get(), kBytes);
+  Buffer from(&the_device(), kBytes), to(&the_device(), kBytes);
   for (int round = 0; round < 3; ++round) {
     const std::uint64_t before = counter(c, "device_reductions");
     sums_everywhere(c, from, to, round);
