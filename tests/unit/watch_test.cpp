@@ -65,6 +65,33 @@ struct Waiter {
   Team team;
 };
 
+// All have entered, as far as the board says.
+TEST(TeamWatch, SaysThatNobodyIsKnownToBeLate) {
+  for (const std::uint64_t waited_ns : {30'000'000ULL, 1'200'000'000ULL}) {
+    Waiter w;
+    for (const int member : {1, 2}) {
+      auto membership = std::make_shared<Membership>();
+      membership->ranks = {0, 1, 2};
+      Team other;
+      other.set_membership(member, membership);
+      other.board = w.team.board;
+      CallSignature signature;
+      signature.count = 2;
+      other.enter(signature);
+    }
+    w.watch.look(1, 1);
+    if (waited_ns < 1'000'000'000) (void)w.team.board.report(Status(ESP_ERR_DEVICE, kGone));
+    w.watch.look(1, 1 + waited_ns);
+    ASSERT_TRUE(w.team.failed());
+    EXPECT_NE(
+        w.team.fault_text.find(waited_ns < 1'000'000'000
+                                   ? ") waits, for no rank that is known to be late; "
+                                   : ") has waited 1.2 s, for no rank that is known to be late"),
+        std::string::npos)
+        << w.team.fault_text;
+  }
+}
+
 TEST(TeamWatch, NamesWhoHasLeft) {
   Waiter w;
   w.liveness.left = kGone;
