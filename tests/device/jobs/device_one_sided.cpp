@@ -13,22 +13,6 @@
 namespace test {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
-Device& the_device() {
-  static const std::unique_ptr<Device> opened = [] {
-    const char* library = std::getenv("DEVICE_LIBRARY");
-    const char* why = nullptr;
-    auto device = Device::open(library != nullptr ? library : "libcuda.so.1", why);
-    if (device == nullptr) {
-      fmt::print(stderr, "device_one_sided: {}\n", why);
-      std::exit(77);
-    }
-    return device;
-  }();
-  return *opened;
-}
-
 // Of one piece, of several, and of more than are under way at a time.
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 const std::size_t kLengths[] = {0, 1, 8, 4095, 65'536, kMiB, kMiB + 1, 5 * kMiB + 77};

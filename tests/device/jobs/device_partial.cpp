@@ -14,22 +14,6 @@
 namespace test {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
-Device& the_device() {
-  static const std::unique_ptr<Device> opened = [] {
-    const char* library = std::getenv("DEVICE_LIBRARY");
-    const char* why = nullptr;
-    auto device = Device::open(library != nullptr ? library : "libcuda.so.1", why);
-    if (device == nullptr) {
-      fmt::print(stderr, "device_partial: {}\n", why);
-      std::exit(77);
-    }
-    return device;
-  }();
-  return *opened;
-}
-
 Device* place(unsigned kinds, unsigned bit) {
   return (kinds & bit) != 0 ? &the_device() : nullptr;
 }
