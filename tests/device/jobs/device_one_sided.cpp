@@ -2,6 +2,7 @@
 // device, as one rank of a job. DEVICE_LIBRARY names the driver's library.
 #include <sched.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -73,25 +74,31 @@ class Region {
   esp_region* region_ = nullptr;
 };
 
+// Whether this thread is inside a call: a progress thread never is.
+thread_local bool inside_a_call = false;
+
+// Written by the thread that tells, which publishes all of it by `count`.
+struct Told {
+  std::atomic<int> count = 0;
+  bool inside = false;
+  esp_status status = ESP_OK;
+};
+
+void tell(void* context, esp_status status) {
+  auto& told = *static_cast<Told*>(context);
+  told.inside = inside_a_call;
+  told.status = status;
+  told.count.fetch_add(1, std::memory_order_release);
+}
+
 enum Form { kBlocking, kRequest, kCounter, kCallback, kForms };
 
 // By one form: `run(notify, request)` starts it, or, where both are nullptr, does all of it.
 template <typename Run>
 void by_form(const Context& c, int form, const std::string& what, Run&& run) {
-  struct Told {
-    int count = 0;
-    bool posting = false, inside = false;
-    esp_status status = ESP_OK;
-  } told;
+  Told told;
   std::int64_t left = 1;
   esp_request* request = nullptr;
-  const auto tell = [](void* context, esp_status status) {
-    auto& self = *static_cast<Told*>(context);
-    ++self.count;
-    self.inside = self.posting;
-    self.status = status;
-  };
-  const bool threaded = esp_job_fd(c.job) < 0;
   const esp_notify counter = {nullptr, nullptr, &left}, callback = {tell, &told, nullptr};
   switch (form) {
     case kBlocking:
@@ -106,10 +113,10 @@ void by_form(const Context& c, int form, const std::string& what, Run&& run) {
       drive(c, "a counter", [&] { return __atomic_load_n(&left, __ATOMIC_ACQUIRE) == 0; });
       return;
     default:
-      told.posting = !threaded;
+      inside_a_call = true;
       CHECK_OK(run(&callback, nullptr), c.world, "{}", what);
-      told.posting = false;
-      drive(c, "a callback", [&] { return __atomic_load_n(&told.count, __ATOMIC_ACQUIRE) == 1; });
+      inside_a_call = false;
+      drive(c, "a callback", [&] { return told.count.load(std::memory_order_acquire) == 1; });
       CHECK(!told.inside, "{}: the callback fired inside the call", what);
       CHECK_EQ(told.status, ESP_OK, "{}", what);
   }
@@ -258,25 +265,24 @@ std::size_t size_of(std::uint64_t number) {
 struct Inbox {
   explicit Inbox(int size) : next(static_cast<std::size_t>(size), 0) {}
   std::vector<std::uint64_t> next;  // by source
-  std::uint64_t count = 0, wrong = 0;
-  bool posting = false;
+  std::uint64_t wrong = 0;
+  std::atomic<std::uint64_t> count = 0;  // publishes the rest
 };
 
 void numbered(void* context, int source, uint64_t argument, const void* payload, size_t bytes) {
   auto& inbox = *static_cast<Inbox*>(context);
   const auto* data = static_cast<const std::byte*>(payload);
-  bool right = !inbox.posting && inbox.next[static_cast<std::size_t>(source)]++ == argument &&
+  bool right = !inside_a_call && inbox.next[static_cast<std::size_t>(source)]++ == argument &&
                bytes == size_of(argument);
   const Bytes expected = content(source * 7 + static_cast<int>(argument), size_of(argument));
   if (right && bytes > 0) right = std::equal(expected.begin(), expected.end(), data);
   if (!right) ++inbox.wrong;
-  __atomic_fetch_add(&inbox.count, 1, __ATOMIC_RELEASE);
+  inbox.count.fetch_add(1, std::memory_order_release);
 }
 
 // Everybody to everybody, itself included: those of the host never overtake those of the device.
 void messages(const Context& c) {
   constexpr std::uint64_t kEach = 120;
-  const bool threaded = esp_job_fd(c.job) < 0;
   Inbox inbox(c.size);
   CHECK_OK(esp_am_register(c.job, 0, numbered, &inbox), c.world, "register");
   CHECK_OK(esp_barrier(c.world), c.world, "all are ready");
@@ -288,21 +294,20 @@ void messages(const Context& c) {
     payloads.back().write(content(c.rank * 7 + static_cast<int>(i), size_of(i)));
     const std::byte* const at = payloads.back().at();
     for (int r = 0; r < c.size; ++r) {
-      inbox.posting = !threaded;
       if (i % 7 == 6) {
-        inbox.posting = false;
         CHECK_OK(esp_am_send(c.job, r, 0, i, at, size_of(i)), c.world, "{} to {}", i, r);
         continue;
       }
       __atomic_fetch_add(&left, 1, __ATOMIC_RELAXED);
+      inside_a_call = true;
       CHECK_OK(esp_am_send_start(c.job, r, 0, i, at, size_of(i), &notify, nullptr), c.world,
                "{} to {}", i, r);
-      inbox.posting = false;
+      inside_a_call = false;
     }
   }
   drive(c, "sending", [&] { return __atomic_load_n(&left, __ATOMIC_ACQUIRE) == 0; });
   const std::uint64_t all = kEach * static_cast<std::uint64_t>(c.size);
-  drive(c, "receiving", [&] { return __atomic_load_n(&inbox.count, __ATOMIC_ACQUIRE) == all; });
+  drive(c, "receiving", [&] { return inbox.count.load(std::memory_order_acquire) == all; });
   CHECK_EQ(inbox.wrong, std::uint64_t{0}, "messages");
   CHECK_OK(esp_barrier(c.world), c.world, "all have come");
 }
