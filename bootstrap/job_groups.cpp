@@ -111,6 +111,14 @@ void JobGroups::end(rdma::Lease& lease) noexcept {
   if (stack_ != nullptr) stack_->end(lease);
 }
 
+const rdma::Region* JobGroups::hold_away(const std::byte* memory, std::uint64_t bytes) noexcept {
+  return stack_ != nullptr ? stack_->hold_away(memory, bytes) : nullptr;
+}
+
+void JobGroups::drop_away(const std::byte* memory) noexcept {
+  stack_->drop_away(memory);
+}
+
 Result<std::unique_ptr<multicast::GroupPort>> JobGroups::open_udp(
     const multicast::GroupAddress& address) {
   net::UdpGroupOptions options;

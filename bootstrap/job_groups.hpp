@@ -46,6 +46,8 @@ class JobGroups final : public net::GroupPorts {
                                                             Rank source) override;
   rdma::Lease lease(const void* memory, std::uint64_t bytes, rdma::Use use) noexcept override;
   void end(rdma::Lease& lease) noexcept override;
+  const rdma::Region* hold_away(const std::byte* memory, std::uint64_t bytes) noexcept override;
+  void drop_away(const std::byte* memory) noexcept override;
 
  private:
   JobGroups() = default;

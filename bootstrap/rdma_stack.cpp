@@ -251,6 +251,14 @@ void RdmaStack::end(rdma::Lease& lease) noexcept {
   if (lease) connections_->memory().end(lease);
 }
 
+const rdma::Region* RdmaStack::hold_away(const std::byte* memory, std::uint64_t bytes) noexcept {
+  return connections_ != nullptr ? connections_->hold_place(memory, bytes) : nullptr;
+}
+
+void RdmaStack::drop_away(const std::byte* memory) noexcept {
+  connections_->drop_away(memory, net::AwayUse::kWrite);
+}
+
 Result<rdma::PortAddress> RdmaStack::address_of(Rank rank) const {
   const auto address = rdma_address(*directory_, rank);
   if (!address) return address.error();

@@ -75,6 +75,9 @@ class RdmaStack final : private rdma::AddressBook {
   // Such memory, or what the cache of registrations has or makes, until end(). Without bytes: none.
   rdma::Lease lease(const void* memory, std::uint64_t bytes, rdma::Use use) noexcept;
   void end(rdma::Lease& lease) noexcept;
+  // Memory of a device that the adapter writes, until drop_away(). nullptr: it does not.
+  const rdma::Region* hold_away(const std::byte* memory, std::uint64_t bytes) noexcept;
+  void drop_away(const std::byte* memory) noexcept;
 
  private:
   RdmaStack() = default;

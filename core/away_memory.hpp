@@ -40,7 +40,8 @@ class AwayMemory {
   // op completes from progress() of whatever drives this; kRetry: nothing happened.
   virtual Posted fetch(std::byte* dst, const void* src, std::uint64_t bytes,
                        Completion& op) noexcept = 0;
-  // Of fetch(): when it returns nothing is read or written any more, and op does not complete.
+  // Of fetch() and store(): when it returns nothing is read or written any more, and op does not
+  // complete.
   virtual void cancel(Completion& op) noexcept = 0;
   // Memory to fetch into; nullptr: there is none.
   virtual std::byte* allocate(std::uint64_t bytes) noexcept = 0;
@@ -56,6 +57,15 @@ class AwayMemory {
   virtual Result<Descriptor> file_of(const AwayAllocation& allocation) {
     (void)allocation;
     return error(ESP_ERR_UNSUPPORTED, "there are no files of such memory");
+  }
+  // As fetch(), the other way: beside what adapters have written.
+  virtual Posted store(void* dst, const std::byte* src, std::uint64_t bytes,
+                       Completion& op) noexcept {
+    (void)dst;
+    (void)src;
+    (void)bytes;
+    (void)op;
+    return Posted::kRetry;
   }
 };
 

@@ -111,6 +111,7 @@ struct RecvOp : Completion, MatchNode {
   // left alone. The caller's.
   bool takes_away = false;
   // ... or may be brought here by an adapter, memory of a device, too; `view` points at it then.
+  // A segment of a group that is on its way here when the receive is cancelled is not kept.
   void* place = nullptr;
   const void* view = nullptr;  // valid from completion to release(); may move inside progress()
   Status status;               // valid when recv answered kDone

@@ -170,6 +170,7 @@ class FrameWire final : public Wire, private FrameSink, private GroupHost {
   void lost(Rank rank, const Status& why) noexcept override;
   std::byte* begin_guest(Rank from, const FrameHeader& header) noexcept;
   std::byte* begin_of_group(FrameArrival& in, const FrameHeader& header) noexcept;
+  AwayMemory* away() noexcept override { return away_; }
   std::byte* begin_segment(FrameArrival& in, const FrameHeader& header) noexcept override;
   std::byte* begin_posted(FrameArrival& in, RecvOp& op, const FrameHeader& header) noexcept;
   std::byte* begin_unexpected(FrameArrival& in, const FrameHeader& header) noexcept;

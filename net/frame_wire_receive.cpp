@@ -282,7 +282,11 @@ void FrameWire::end_posted(FrameArrival& in) noexcept {
   RecvOp& op = *std::exchange(in.receiving, nullptr);
   std::byte* landed = std::exchange(in.landing, nullptr);
   count_and_answer(peer(in.from), in.header);
-  if (op.status.ok() && op.dst == nullptr) {
+  const bool is_away = std::exchange(in.places_away, false) && op.status.ok();
+  if (is_away) [[unlikely]] {
+    op.view = op.place;
+    op.is_away = true;
+  } else if (op.status.ok() && op.dst == nullptr) {
     show(op, landed);
   } else if (landed != nullptr) {
     buffers_.give(landed);  // a mismatch
@@ -337,9 +341,13 @@ bool FrameWire::stop_receiving(FrameArrival& in, RecvOp& op) noexcept {
 }
 
 // The receive whose payload is under way is cancelled: the rest lands in the pool, as that of an
-// early segment.
+// early segment. Of what has gone to a device nobody could read the beginning: it is dropped.
 void FrameWire::give_up_receiving(FrameArrival& in) noexcept {
   in.receiving = nullptr;
+  if (std::exchange(in.places_away, false)) [[unlikely]] {
+    if (land(in, in.header.bytes) != nullptr) in.carrier->redirect(in.landing);
+    return;
+  }
   std::byte* payload = std::exchange(in.landing, nullptr);
   const std::uint64_t bytes = in.header.bytes;
   const bool moves = payload == nullptr && bytes > 0;
@@ -363,6 +371,7 @@ void FrameWire::fail_later(RecvOp& op, const Status& why) noexcept {
 // Its stream ends in the middle.
 void FrameWire::break_off(FrameArrival& in, const Status& why) noexcept {
   if (RecvOp* op = std::exchange(in.receiving, nullptr)) fail_later(*op, why);
+  in.places_away = false;
   if (Message* message = std::exchange(in.arriving, nullptr)) {
     if (message->claimed != nullptr) fail_later(*message->claimed, why);
     discard(*message);

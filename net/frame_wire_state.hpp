@@ -126,6 +126,7 @@ struct FrameArrival {
   RecvOp* receiving = nullptr;
   EarlySegment* arriving = nullptr;
   std::byte* landing = nullptr;  // the pool's: of a view, a mismatch, a control message
+  bool places_away = false;      // it goes to the place that `receiving` names
   std::array<std::byte, kAwayBytes> place = {};
 };
 

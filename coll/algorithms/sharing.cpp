@@ -154,8 +154,11 @@ class SharingPass {
     if (unpacking.since != 0 || unpacking.needs.size() != 1) return;
     const VertexId from = unpacking.needs[0].vertex;
     if (unpacking_of(from) != id) return;
-    if (plan_.vertices[from].action != Action::kRecv || !all_reach(plan_.vertices[from])) return;
-    const bool near = all_near(plan_.vertices[from]);
+    const Vertex& recv = plan_.vertices[from];
+    const bool by_group = recv.transfer.path == Path::kMulticast;  // Adapters of all receivers.
+    const bool reached = by_group ? with_.far : all_reach(recv);
+    if (recv.action != Action::kRecv || !reached) return;
+    const bool near = all_near(recv);
     if (is_read_on_host() && !near) return;  // It lands where the others of the node want it.
     if (is_read_on_host()) bring(from, id);
     Vertex& receive = plan_.vertices[from];

@@ -106,4 +106,11 @@ Posted DeviceShares::fetch(std::byte* dst, const void* src, std::uint64_t bytes,
   return context_.mover.repack({&bytes_, nullptr, elements, dst, 0, bytes, true}, op);
 }
 
+Posted DeviceShares::store(void* dst, const std::byte* src, std::uint64_t bytes,
+                           Completion& op) noexcept {
+  auto* run = const_cast<std::byte*>(src);  // It is only read.
+  return context_.mover.repack(
+      {&bytes_, nullptr, static_cast<std::byte*>(dst), run, 0, bytes, false}, op);
+}
+
 }  // namespace espalier

@@ -39,6 +39,8 @@ class DeviceShares final : public AwayMemory {
   void close(Rank owner, const void* opened) noexcept override;
   Posted fetch(std::byte* dst, const void* src, std::uint64_t bytes,
                Completion& op) noexcept override;
+  Posted store(void* dst, const std::byte* src, std::uint64_t bytes,
+               Completion& op) noexcept override;
   void cancel(Completion& op) noexcept override { context_.mover.cancel(op); }
   std::byte* allocate(std::uint64_t bytes) noexcept override {
     return context_.mover.allocate(bytes);

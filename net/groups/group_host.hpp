@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "core/away_memory.hpp"
 #include "core/clock.hpp"
 #include "core/counters.hpp"
 #include "net/buffer_pool.hpp"
@@ -47,6 +48,8 @@ class GroupHost {
   // It does not keep to the protocol.
   virtual void lose_peer(Rank peer, Error why) noexcept = 0;
   virtual BufferPool& pool() noexcept = 0;
+  // Memory of devices that receives may name (RecvOp::place). nullptr: there is none.
+  virtual AwayMemory* away() noexcept { return nullptr; }
 
  protected:
   ~GroupHost() = default;
@@ -64,6 +67,12 @@ class GroupPorts {
   // Memory that is registered with the lanes' adapter anyhow, until end(). Without bytes: none.
   virtual rdma::Lease lease(const void*, std::uint64_t, rdma::Use) noexcept { return {}; }
   virtual void end(rdma::Lease& lease) noexcept { lease = {}; }
+  // Memory of a device that the lanes' adapter writes itself, until drop_away(). nullptr: it does
+  // not.
+  virtual const rdma::Region* hold_away(const std::byte*, std::uint64_t) noexcept {
+    return nullptr;
+  }
+  virtual void drop_away(const std::byte*) noexcept {}
 
  protected:
   ~GroupPorts() = default;

@@ -78,16 +78,27 @@ Lanes::Lane* Lanes::lane_of(Rank source) {
 
 // ---- segments ----
 
-Lanes::Place::Place(Lane& lane_) noexcept : lane(lane_), arrival(lane_.source, this) {}
+Lanes::Place::Place(Lane& lane_) noexcept
+    : DevicePlace(on_patched), lane(lane_), arrival(lane_.source, this) {}
 
+void Lanes::Place::on_patched(Completion& completion, Status status) noexcept {
+  Lane& lane = static_cast<Place&>(completion).lane;
+  static_cast<Place&>(completion).patched(status);
+  lane.sink->patched();
+  lane.owner.attend(lane);
+}
+
+// What a device has of it is lost: the host wants none of it.
 void Lanes::Place::redirect(std::byte* payload) noexcept {
   Lanes& lanes = lane.owner;
   GroupPorts& ports = *lanes.context_.options.ports;
   PlacingPort& port = lane.port != nullptr ? *lane.port : lanes.no_port_;
   LaneMemory taken;
-  const bool registered = memory && taken.begin(ports, port, lanes.context_.counters, payload,
-                                                arrival.header.bytes, rdma::Use::kWrite);
+  const bool had_places = bool(memory) || places_away();
+  const bool registered = had_places && taken.begin(ports, port, lanes.context_.counters, payload,
+                                                    arrival.header.bytes, rdma::Use::kWrite);
   (void)lane.sink->redirect(segment, {payload, registered ? taken.key() : 0, registered});
+  DevicePlace::end(ports);
   memory.end(ports, port);
   memory = taken;
   lanes.attend(lane);
@@ -102,24 +113,41 @@ PlacedMemory Lanes::Lane::announced(Sequence segment, std::uint64_t bytes) noexc
   std::byte* memory = owner.context_.host.begin_segment(at.arrival, segment_header);
   given_up = memory == nullptr;
   if (given_up) return {};
-  const bool registered =
-      port != nullptr && port->joined() == Joined::kYes &&
-      at.memory.begin(*owner.context_.options.ports, *port, owner.context_.counters, memory, bytes,
-                      rdma::Use::kWrite);
+  GroupPorts& ports = *owner.context_.options.ports;
+  const bool joined = port != nullptr && port->joined() == Joined::kYes;
+  AwayMemory* const away = owner.context_.host.away();
+  if (joined && at.DevicePlace::begin(ports, away, at.arrival.receiving, bytes)) {
+    at.arrival.places_away = true;
+    return at.lies();
+  }
+  const bool registered = joined && at.memory.begin(ports, *port, owner.context_.counters, memory,
+                                                    bytes, rdma::Use::kWrite);
   return {memory, registered ? at.memory.key() : 0, registered};
 }
 
 void Lanes::Lane::whole(Sequence segment) noexcept {
   Place& at = place(segment);
-  const bool placed = bool(at.memory);
+  RecvOp* const receiving = at.arrival.receiving;
+  const bool is_away = at.arrival.places_away, placed = is_away || bool(at.memory);
   lost(segment);
   if (stopped) return;
-  if (placed && at.arrival.receiving != nullptr) ++owner.context_.counters.group_placed;
+  if (is_away) receiving->status = at.failure();
+  if (is_away && at.failure().ok()) {
+    owner.context_.counters.device_direct_bytes += at.by_adapter();
+  }
+  if (placed && receiving != nullptr) ++owner.context_.counters.group_placed;
   owner.context_.host.end_segment(at.arrival);
 }
 
 void Lanes::Lane::lost(Sequence segment) noexcept {
-  if (port != nullptr) place(segment).memory.end(*owner.context_.options.ports, *port);
+  if (port == nullptr) return;
+  GroupPorts& ports = *owner.context_.options.ports;
+  place(segment).DevicePlace::end(ports);
+  place(segment).memory.end(ports, *port);
+}
+
+Posted Lanes::Lane::patch(Sequence segment, const multicast::PlacedPatch& patch) noexcept {
+  return place(segment).DevicePlace::patch(patch);
 }
 
 void Lanes::Lane::stop() noexcept {

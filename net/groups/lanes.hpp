@@ -23,6 +23,7 @@
 #include "core/intrusive_list.hpp"
 #include "core/peer_table.hpp"
 #include "core/pool.hpp"
+#include "net/groups/device_place.hpp"
 #include "net/groups/lane_memory.hpp"
 #include "net/multicast/placed_sink.hpp"
 
@@ -104,9 +105,10 @@ class Lanes final : private multicast::MemberMail,
   };
   struct Lane;
   // A segment of another's.
-  struct Place final : Redirect {
+  struct Place final : Redirect, DevicePlace {
     explicit Place(Lane& lane_) noexcept;
     void redirect(std::byte* payload) noexcept override;
+    static void on_patched(Completion& completion, Status status) noexcept;
     Lane& lane;
     FrameArrival arrival;
     multicast::Sequence segment;
@@ -119,6 +121,8 @@ class Lanes final : private multicast::MemberMail,
     Lane(Lanes& owner_, Rank source_) : owner(owner_), source(source_) {}
     multicast::PlacedMemory announced(multicast::Sequence segment,
                                       std::uint64_t bytes) noexcept override;
+    Posted patch(multicast::Sequence segment,
+                 const multicast::PlacedPatch& patch) noexcept override;
     void whole(multicast::Sequence segment) noexcept override;
     void lost(multicast::Sequence segment) noexcept override;
     Place& place(multicast::Sequence segment) noexcept { return places[segment.value % kSlots]; }

@@ -39,6 +39,7 @@ bool PlacedArrivals::announce(Sequence segment, std::uint64_t bytes) {
   made.sent = made.asked = false;
   made.here.reset(made.cut.packets);
   made.used.reset(made.cut.packets);
+  made.patches.reset(made.cut.packets);
   end_ = end_ + 1;
   ++counts_.segments;
   return true;
@@ -139,6 +140,8 @@ void PlacedArrivals::take(Sequence number, std::uint32_t place, LaneHeader heade
   if (ESP_PLANT(123, in_its_place, true)) {
     whose.here.add(packet.packet);
     ++counts_.placed;
+  } else if (at(number).memory.beside != nullptr) {
+    take_stray(number, place, packet);
   } else {
     take_elsewhere(packet, memory_of(at(number), place));
   }
@@ -147,13 +150,35 @@ void PlacedArrivals::take(Sequence number, std::uint32_t place, LaneHeader heade
 void PlacedArrivals::take_elsewhere(const LanePacket& packet, const std::byte* payload) {
   Segment& whose = at(packet.segment);
   ++counts_.misplaced;
-  if (whose.used.has(packet.packet)) {
-    std::memcpy(memory_of(whose, packet.packet), payload, options_.packet_bytes);
-  } else if (!spare_.keep(packet.segment, packet.packet, payload)) {
+  if (put(whose, packet.segment, packet.packet, payload)) {
+    whose.here.add(packet.packet);
+  } else {
     ++counts_.dropped;
-    return;
   }
-  whose.here.add(packet.packet);
+}
+
+// The processor cannot read it. Its place is written to once at most, until that is posted again.
+void PlacedArrivals::take_stray(Sequence number, std::uint32_t place, const LanePacket& packet) {
+  Segment& whose = at(packet.segment);
+  if (packet.segment == number && whose.patches.add_stray(packet.packet, place)) {
+    ++counts_.strayed;
+    whose.here.add(packet.packet);
+  } else {
+    ++counts_.dropped;
+  }
+}
+
+// To where it belongs, or where it waits for that. False: there is no room.
+bool PlacedArrivals::put(Segment& segment, Sequence number, std::uint32_t packet,
+                         const std::byte* payload) {
+  if (segment.memory.beside != nullptr) {
+    std::memcpy(beside(segment, packet), payload, options_.packet_bytes);
+    segment.patches.add_beside(packet);
+    return true;
+  }
+  if (!segment.used.has(packet)) return spare_.keep(number, packet, payload);
+  std::memcpy(memory_of(segment, packet), payload, options_.packet_bytes);
+  return true;
 }
 
 // What has waited for this place goes there.
@@ -176,6 +201,10 @@ void PlacedArrivals::post_again() noexcept {
     }
     now.next_place = now.reach;
     for (std::uint32_t i = now.reach; i < now.cut.packets; ++i) now.used.remove(i);
+    now.patches.drop_strays(ESP_PLANT(128, now.reach, now.cut.packets), [&](std::uint32_t packet) {
+      now.here.remove(packet);
+      ++counts_.dropped;
+    });
   }
 }
 
@@ -198,6 +227,7 @@ void PlacedArrivals::no_places() noexcept {
 bool PlacedArrivals::needs_flush(Sequence segment, std::uint32_t packet) const noexcept {
   if (segment != front_ || empty() || !given(segment) || !spare_.full()) return false;
   const Segment& now = at(segment);
+  if (now.memory.beside != nullptr) return false;
   return packet < now.cut.packets && !now.here.has(packet) && !now.used.has(packet);
 }
 
@@ -208,11 +238,7 @@ bool PlacedArrivals::repaired(Sequence segment, std::uint32_t packet,
   Segment& now = at(segment);
   if (packet >= now.cut.packets || !now.sent || !given(segment)) return false;
   if (now.here.has(packet)) return true;
-  if (now.used.has(packet)) {
-    std::memcpy(memory_of(now, packet), payload.data(), options_.packet_bytes);
-  } else if (!spare_.keep(segment, packet, payload.data())) {
-    return false;
-  }
+  if (!put(now, segment, packet, payload.data())) return false;
   now.here.add(packet);
   ++counts_.repairs;
   return true;
@@ -224,7 +250,11 @@ bool PlacedArrivals::sent(Sequence segment, std::span<const std::byte> tail) {
   Segment& now = at(segment);
   if (now.sent || tail.size() != now.cut.tail) return false;
   now.sent = true;
-  if (!tail.empty()) std::memcpy(memory_of(now, now.cut.packets), tail.data(), tail.size());
+  if (tail.empty()) return true;
+  const bool reached = now.memory.beside == nullptr;
+  std::memcpy(reached ? memory_of(now, now.cut.packets) : beside(now, now.cut.packets), tail.data(),
+              tail.size());
+  if (!reached) now.patches.add_tail();
   return true;
 }
 
@@ -247,6 +277,8 @@ void PlacedArrivals::move(Sequence segment, const PlacedMemory& to) {
   ESP_ASSERT(has(segment) && given(segment) && now.in_queue == 0);
   const PlacedMemory from = now.memory;
   now.memory = to;
+  now.patches.reset(now.cut.packets);
+  if (from.beside != nullptr) return;
   const std::size_t bytes = options_.packet_bytes;
   for (std::uint32_t i = now.here.next(0); i < now.cut.packets; i = now.here.next(i + 1)) {
     std::memcpy(to.begin + i * bytes, from.begin + i * bytes, bytes);

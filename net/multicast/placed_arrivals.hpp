@@ -6,7 +6,9 @@
 //
 // A packet is known by its header, not by the place it came into. What came elsewhere is copied: to
 // its own place if that is used up, else to spare memory until it is; if there is none left it is
-// dropped, and missing. So nothing is ever written into a place that is in the port's queue.
+// dropped, and missing. So nothing is ever written into a place that is in the port's queue. What
+// comes into a place that the processor does not reach stays there, if it is of that segment, else
+// it is dropped (net/multicast/placed_patches.hpp).
 //
 // Knows neither port nor clock. Ownership: borrows the segments' memory. Threads: owner. path: data
 #pragma once
@@ -14,6 +16,7 @@
 #include <array>
 
 #include "net/multicast/packet_bits.hpp"
+#include "net/multicast/placed_patches.hpp"
 #include "net/multicast/placed_source.hpp"
 #include "net/multicast/placed_spare.hpp"
 
@@ -23,7 +26,8 @@ struct PlacedCounts {
   std::uint64_t segments = 0;
   std::uint64_t placed = 0;     // packets that came where they belong
   std::uint64_t misplaced = 0;  // ... elsewhere: copied, or
-  std::uint64_t dropped = 0;    // ... no spare memory was left
+  std::uint64_t dropped = 0;    // ... no spare memory was left, or it is out of reach
+  std::uint64_t strayed = 0;    // ... into another place of its segment, out of reach
   std::uint64_t duplicates = 0, foreign = 0;
   std::uint64_t repairs = 0;  // packets by the stream, that were missing
   std::uint64_t missing = 0;  // packets that were asked for
@@ -80,8 +84,13 @@ class PlacedArrivals {
   bool sent(Sequence segment, std::span<const std::byte> tail);
   bool front_sent() const noexcept { return at(front_).sent; }
 
-  // All of the front segment is where it belongs, and no place of it is in the port's queue.
+  // All of the front segment is here, and no place of it is in the port's queue.
   bool front_whole() const noexcept;
+  // ... and the next copy that puts it where it belongs. False: it is there.
+  bool front_patch(PlacedPatch& patch) const noexcept {
+    return at(front_).patches.next(at(front_).bytes, options_.packet_bytes, patch);
+  }
+  void front_patched() noexcept { at(front_).patches.done(); }
   // Calls `ask` with each range of packets of the front segment that has not come.
   template <typename Ask>
   void front_missing(Ask&& ask) {
@@ -97,7 +106,8 @@ class PlacedArrivals {
   }
   void drop_front() noexcept;
 
-  // What is here goes to other memory, and so does what follows. Nothing is in the port's queue.
+  // What is here goes to other memory, and so does what follows; what the processor does not reach
+  // stays behind. Nothing is in the port's queue.
   void move(Sequence segment, const PlacedMemory& to);
 
  private:
@@ -110,8 +120,9 @@ class PlacedArrivals {
     std::uint32_t reach = 0;  // behind the last packet that the lane has brought
     bool sent = false;        // all of it; the tail is here
     bool asked = false;       // for what is missing
-    PacketBits here;          // in its place, or in spare memory
+    PacketBits here;          // in its place, in spare memory, or to be patched
     PacketBits used;          // places that are used up
+    PlacedPatches patches;
   };
   static constexpr std::uint32_t kSlots = 4;
   static_assert(kSegmentsAhead + 1 <= kSlots);
@@ -121,8 +132,13 @@ class PlacedArrivals {
   std::byte* memory_of(const Segment& segment, std::uint32_t packet) const noexcept {
     return segment.memory.begin + std::size_t{packet} * options_.packet_bytes;
   }
+  std::byte* beside(const Segment& segment, std::uint32_t packet) const noexcept {
+    return segment.memory.beside + std::size_t{packet} * options_.packet_bytes;
+  }
   void take(Sequence number, std::uint32_t place, LaneHeader header, std::uint32_t bytes);
   void take_elsewhere(const LanePacket& packet, const std::byte* payload);
+  void take_stray(Sequence number, std::uint32_t place, const LanePacket& packet);
+  bool put(Segment& segment, Sequence number, std::uint32_t packet, const std::byte* payload);
   void use_up(Sequence number, std::uint32_t place);
 
   const PlacedOptions options_;

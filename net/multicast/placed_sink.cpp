@@ -1,5 +1,7 @@
 #include "net/multicast/placed_sink.hpp"
 
+#include "core/plant.hpp"
+
 namespace espalier::multicast {
 namespace {
 
@@ -32,6 +34,7 @@ bool PlacedSink::redirect(Sequence segment, const PlacedMemory& memory) {
   take_back();
   PlacedMemory given = memory;
   given.registered = memory.registered && !failed_;
+  if (segment == arrivals_.front()) patching_ = false;
   arrivals_.move(segment, given);
   arrivals_.post_again();
   post();
@@ -115,10 +118,12 @@ bool PlacedSink::take(const PlacedMessage& message) {
 void PlacedSink::source_ended() {
   if (ended_) return;
   ended_ = true;
+  patching_ = false;
   take_back();
   while (!arrivals_.empty()) {
     const Sequence segment = arrivals_.front();
-    const bool whole = arrivals_.front_whole();
+    PlacedPatch patch;
+    const bool whole = arrivals_.front_whole() && !arrivals_.front_patch(patch);
     arrivals_.drop_front();
     if (whole) {
       user_.whole(segment);
@@ -134,6 +139,7 @@ void PlacedSink::source_ended() {
 bool PlacedSink::settle(int events) {
   if (arrivals_.empty()) return false;
   if (arrivals_.front_whole()) {
+    if (!ESP_PLANT(127, patch(), true)) return false;
     // The next one finds its places in order.
     if (arrivals_.disturbed()) flush();
     const Sequence segment = arrivals_.front();
@@ -152,8 +158,29 @@ bool PlacedSink::settle(int events) {
   return false;
 }
 
+// True: all of the front segment is where it belongs.
+bool PlacedSink::patch() {
+  PlacedPatch patch;
+  while (!patching_ && arrivals_.front_patch(patch)) {
+    const Posted posted = user_.patch(arrivals_.front(), patch);
+    patching_ = posted == Posted::kPending;
+    patch_due_ = posted == Posted::kRetry;
+    if (patch_due_) return false;
+    if (posted == Posted::kDone) arrivals_.front_patched();
+  }
+  return !patching_;
+}
+
+void PlacedSink::patched() noexcept {
+  ESP_ASSERT(patching_);
+  patching_ = false;
+  patch_due_ = true;
+  arrivals_.front_patched();
+}
+
 int PlacedSink::progress() {
   if (ended_) return 0;
+  patch_due_ = false;
   if (!failed_ && port_.joined() == Joined::kFailed) {
     take_back();  // The adapter may work, although the group does not.
     fail();
@@ -173,7 +200,7 @@ int PlacedSink::progress() {
 }
 
 std::uint64_t PlacedSink::deadline_ns() const noexcept {
-  if (behind_) return 0;
+  if (behind_ || (patch_due_ && !ended_)) return 0;
   if (ended_ || arrivals_.empty() || !arrivals_.front_sent()) return kNever;
   return arrivals_.front_in_queue() > 0 ? moved_ns_ + options_.reorder_ns : kNever;
 }

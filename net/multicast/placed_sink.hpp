@@ -4,12 +4,16 @@
 //   announced > memory is given > its places are posted, and that is said > packets come >
 //   "sent" is heard: places that are left are taken back, what is missing is asked for > whole
 //
+// What lies in memory of the host beside places that the processor does not reach is put there by
+// the user, copy by copy, before the segment is whole (PlacedMemory::beside).
+//
 // When a segment is whole, or lost, nothing is written to its memory any more.
 //
 // Ownership: borrows the list of members, port, mail, clock and user; and each segment's memory,
 // from when it is given until whole() or lost(). Threads: the owner of the worker. path: data
 #pragma once
 
+#include "core/completion.hpp"
 #include "net/multicast/placed_arrivals.hpp"
 
 namespace espalier::multicast {
@@ -18,6 +22,13 @@ class PlacedSinkUser {
  public:
   // The next segment. Without memory (begin is nullptr): not yet, PlacedSink::give() follows.
   virtual PlacedMemory announced(Sequence segment, std::uint64_t bytes) noexcept = 0;
+  // Of memory with some beside it: a copy between the two. One at a time. kPending: patched()
+  // follows, not from here; kRetry: it is asked for again.
+  virtual Posted patch(Sequence segment, const PlacedPatch& patch) noexcept {
+    (void)segment;
+    (void)patch;
+    return Posted::kDone;
+  }
   virtual void whole(Sequence segment) noexcept = 0;
   // The source has died; it had no memory, or not all of it has come.
   virtual void lost(Sequence segment) noexcept = 0;
@@ -35,8 +46,11 @@ class PlacedSink final : private PlacingSink {
   // memory of a pool is better than none for long.
   void give(Sequence segment, const PlacedMemory& memory);
   // A receive was cancelled: its segment goes on in other memory, and the memory it had is the
-  // user's again. False: there is no such segment, or it had none.
+  // user's again. Of memory with some beside it nothing is kept, and a copy that is pending is the
+  // caller's to end. False: there is no such segment, or it had none.
   bool redirect(Sequence segment, const PlacedMemory& memory);
+  // The copy of a kPending is done. What follows from it the next progress() does.
+  void patched() noexcept;
 
   // Returns the number of events.
   int progress();
@@ -66,6 +80,7 @@ class PlacedSink final : private PlacingSink {
   void flush();
   void fail() noexcept;
   bool settle(int events);
+  bool patch();
 
   const PlacedOptions options_;
   PlacingPort& port_;
@@ -80,7 +95,9 @@ class PlacedSink final : private PlacingSink {
   bool flushing_ = false;
   bool failed_ = false;  // the port
   bool ended_ = false;
-  bool behind_ = false;  // mail has no room, or more waits in the port
+  bool behind_ = false;     // mail has no room, or more waits in the port
+  bool patching_ = false;   // a copy is pending
+  bool patch_due_ = false;  // progress() goes on with the next one
 };
 
 }  // namespace espalier::multicast

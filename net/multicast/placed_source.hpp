@@ -41,6 +41,9 @@ struct PlacedMemory {
   std::byte* begin = nullptr;
   std::uint32_t key = 0;
   bool registered = true;  // a receiver's that is not takes what others take by copying
+  // Of a receiver: the processor does not reach `begin`, what it would copy there is put here, at
+  // the same distance, and PlacedSinkUser::patch() follows. nullptr: it reaches it.
+  std::byte* beside = nullptr;
 };
 
 // How a segment is cut: full packets, and what is left, which goes along with kSent.

@@ -135,6 +135,10 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   net::RemoteMemory hold_away(const std::byte* memory, std::uint64_t bytes,
                               net::AwayUse use) noexcept override;
   void drop_away(const std::byte* memory, net::AwayUse use) noexcept override;
+  // As hold_away() to be written, for other queues of its adapter.
+  const Region* hold_place(const std::byte* memory, std::uint64_t bytes) noexcept {
+    return away_places_.hold(memory, bytes);
+  }
   void revoke_away(const std::byte* memory) noexcept override;
   void withdraw(Rank rank, Completion& completion) noexcept override;
   void redirect(Rank from, std::byte* payload) noexcept override;

@@ -72,8 +72,14 @@ class RdmaWorld::Driver final : public Wire {
 
 class RdmaWorld::Ports final : public net::GroupPorts {
  public:
-  Ports(sim::GroupNet& net, Rank rank, const RdmaWorldOptions& options)
-      : net_(net), rank_(rank), options_(*options.groups), lanes_(options.lanes) {
+  // `connections`: nullptr: there are none.
+  Ports(sim::GroupNet& net, Rank rank, rdma::ConnectionLink* connections,
+        const RdmaWorldOptions& options)
+      : net_(net),
+        rank_(rank),
+        connections_(connections),
+        options_(*options.groups),
+        lanes_(options.lanes) {
     if (!lanes_) return;
     lanes_->enrolls = std::ranges::count(options.registers_nothing, rank) == 0;
     if (std::ranges::count(options.without_lanes, rank) > 0) lanes_.reset();
@@ -89,6 +95,12 @@ class RdmaWorld::Ports final : public net::GroupPorts {
     return std::unique_ptr<multicast::PlacingPort>(std::make_unique<sim::SimPlacingPort>(
         net_, rank_, address_of(team, first, source), *lanes_));
   }
+  const rdma::Region* hold_away(const std::byte* memory, std::uint64_t bytes) noexcept override {
+    return connections_ != nullptr ? connections_->hold_place(memory, bytes) : nullptr;
+  }
+  void drop_away(const std::byte* memory) noexcept override {
+    connections_->drop_away(memory, net::AwayUse::kWrite);
+  }
 
  private:
   static multicast::GroupAddress address_of(std::uint32_t team, Rank first, Rank source) {
@@ -101,12 +113,14 @@ class RdmaWorld::Ports final : public net::GroupPorts {
 
   sim::GroupNet& net_;
   const Rank rank_;
+  rdma::ConnectionLink* const connections_;
   const sim::GroupPortOptions options_;
   std::optional<sim::PlacingPortOptions> lanes_;
 };
 
 void RdmaWorld::use_groups(Rank r, const RdmaWorldOptions& options) {
-  ports_.push_back(std::make_unique<Ports>(*group_net_, r, options));
+  rdma::ConnectionLink* const link = ranks_.has_connections() ? &connections(r) : nullptr;
+  ports_.push_back(std::make_unique<Ports>(*group_net_, r, link, options));
   net::FrameGroupsOptions groups;
   groups.ports = ports_.back().get();
   groups.epoch = 1;

@@ -35,6 +35,13 @@ class TwoPlaces final : public AwayMemory {
     fetches.push_back({dst, src, bytes, &op});
     return Posted::kPending;
   }
+  Posted store(void* dst, const std::byte* src, std::uint64_t bytes,
+               Completion& op) noexcept override {
+    if (retries > 0) return --retries, Posted::kRetry;
+    stored += bytes;
+    fetches.push_back({static_cast<std::byte*>(dst), src, bytes, &op});
+    return Posted::kPending;
+  }
   void cancel(Completion& op) noexcept override {
     std::erase_if(fetches, [&](const Fetch& fetch) { return fetch.op == &op; });
   }
@@ -80,6 +87,7 @@ class TwoPlaces final : public AwayMemory {
   std::vector<Fetch> fetches;
   std::vector<AwayAllocation> allocations;
   int files = 0, fetched = 0;
+  std::uint64_t stored = 0;  // bytes
   esp_status file_error = ESP_OK;
 };
 

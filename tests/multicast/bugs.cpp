@@ -23,6 +23,8 @@ constexpr ::test::PlantedBug kPlacedBugs[] = {
     {124, "lost wake-up", "what a dead parent was asked for is not asked for again"},
     {125, "lost data", "what waits in spare memory is not put in its place"},
     {126, "late write", "a segment is whole while places of it are in the port's queue"},
+    {127, "wrong bytes", "a segment is whole before what lies beside a device is stored there"},
+    {128, "wrong bytes", "what strays counts as here although its place is posted again"},
 };
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace espalier::multicast::played {
 namespace {
@@ -31,6 +33,8 @@ void PlacedReport::add(const PlacedReport& other) {
   lost += other.lost;
   deaths += other.deaths;
   redirects += other.redirects;
+  strayed += other.strayed;
+  patches += other.patches;
   virtual_ns += other.virtual_ns;
 }
 
@@ -43,12 +47,14 @@ bool PlacedScenario::faultless() const noexcept {
 
 // Memory of a segment between guards: in use, then poisoned.
 struct PlacedJob::Buffer {
-  Buffer(PlacingPort& to, std::uint64_t bytes, bool registered) : port(to) {
+  Buffer(PlacingPort& to, std::uint64_t bytes, bool registered, bool away = false) : port(to) {
     all.assign(kGuard + bytes + kGuard, std::byte{0});
     std::fill_n(all.begin(), kGuard, kGuardByte);
     std::fill_n(all.end() - kGuard, kGuard, kGuardByte);
-    if (registered) region = *port.enroll(all.data() + kGuard, bytes);
-    memory = {all.data() + kGuard, region.local_key, registered};
+    std::byte* const begin = away ? away_address(all.data() + kGuard) : all.data() + kGuard;
+    if (registered) region = *port.enroll(begin, bytes);
+    if (away) beside.assign(bytes, kPoison);
+    memory = {begin, region.local_key, registered, away ? beside.data() : nullptr};
   }
   std::span<std::byte> bytes() { return std::span(all).subspan(kGuard, all.size() - 2 * kGuard); }
   bool holds(std::uint32_t segment) {
@@ -58,6 +64,7 @@ struct PlacedJob::Buffer {
   }
   void poison() {
     if (memory.registered) port.withdraw(region);
+    std::ranges::fill(beside, kPoison);
     std::ranges::fill(bytes(), kPoison);
     poisoned = true;
   }
@@ -66,11 +73,19 @@ struct PlacedJob::Buffer {
       return std::ranges::all_of(bytes, [](std::byte is) { return is == kGuardByte; });
     };
     return guards(std::span(all).first(kGuard)) && guards(std::span(all).last(kGuard)) &&
-           (!poisoned || std::ranges::all_of(bytes(), [](std::byte is) { return is == kPoison; }));
+           (!poisoned || (is_poison(bytes()) && is_poison(beside)));
+  }
+  static bool is_poison(std::span<const std::byte> bytes) {
+    return std::ranges::all_of(bytes, [](std::byte is) { return is == kPoison; });
+  }
+  void apply(const PlacedPatch& patch) {
+    std::byte* const here = beside.data() + (patch.fetches ? patch.to : patch.from);
+    std::byte* const there = bytes().data() + (patch.fetches ? patch.from : patch.to);
+    std::memcpy(patch.fetches ? here : there, patch.fetches ? there : here, patch.bytes);
   }
 
   PlacingPort& port;
-  std::vector<std::byte> all;
+  std::vector<std::byte> all, beside;
   rdma::Region region;
   PlacedMemory memory;
   bool poisoned = false;
@@ -113,7 +128,7 @@ struct PlacedJob::Receiver final : PlacedSinkUser {
     if (number != over++ || live.count(number) == 0) {
       return job.fail(fmt::format("member {}: segment {} is whole out of turn", me, number));
     }
-    if (!live[number]->holds(number)) {
+    if (!dropped.contains(number) && !live[number]->holds(number)) {
       job.fail(fmt::format("member {}: segment {} has wrong bytes", me, number));
     }
     ++whole_count;
@@ -128,12 +143,32 @@ struct PlacedJob::Receiver final : PlacedSinkUser {
     if (live.count(number) > 0) retire(number);
     waiting.erase(number);
   }
-  PlacedMemory memory_for(std::uint32_t number) {
+  Posted patch(Sequence segment, const PlacedPatch& patch) noexcept override {
+    const std::uint32_t number = segment.value - job.scenario_.placed.first.value;
+    if (patching.until != 0) job.fail(fmt::format("member {}: two copies at a time", me));
+    if (job.prng_.chance(0.1)) return Posted::kRetry;
+    ++job.report_.patches;
+    if (job.prng_.chance(0.2)) {
+      live[number]->apply(patch);
+      return Posted::kDone;
+    }
+    patching = {number, job.net_.now_ns() + 1 + job.prng_.below(job.scenario_.patch_ns + 1), patch};
+    return Posted::kPending;
+  }
+  void end_patch() {
+    if (patching.until == 0 || patching.until > job.net_.now_ns()) return;
+    patching.until = 0;
+    live[patching.number]->apply(patching.what);
+    half.patched();
+  }
+  PlacedMemory memory_for(std::uint32_t number, bool may_be_away = true) {
     const bool registered = !job.prng_.chance(job.scenario_.unregistered);
-    live[number] = std::make_unique<Buffer>(job.net_.port(me), sizes[number], registered);
+    const bool away = may_be_away && job.prng_.chance(job.scenario_.away);
+    live[number] = std::make_unique<Buffer>(job.net_.port(me), sizes[number], registered, away);
     return live[number]->memory;
   }
   void retire(std::uint32_t number) {
+    if (patching.number == number) patching.until = 0;
     live[number]->poison();
     old.push_back(std::move(live[number]));
     live.erase(number);
@@ -152,8 +187,10 @@ struct PlacedJob::Receiver final : PlacedSinkUser {
   void redirect_some() {
     if (live.empty() || !job.prng_.chance(job.scenario_.redirects / 20)) return;
     const std::uint32_t number = live.begin()->first;
+    if (patching.number == number) patching.until = 0;
     std::unique_ptr<Buffer> was = std::move(live[number]);
-    const PlacedMemory memory = memory_for(number);
+    const PlacedMemory memory = memory_for(number, false);
+    if (was->memory.beside != nullptr) dropped.insert(number);
     if (!half.redirect(job.scenario_.placed.first + number, memory)) {
       job.fail(fmt::format("member {}: segment {} cannot be redirected", me, number));
     }
@@ -168,6 +205,12 @@ struct PlacedJob::Receiver final : PlacedSinkUser {
   std::vector<std::uint64_t> sizes;
   std::map<std::uint32_t, std::unique_ptr<Buffer>> live;
   std::map<std::uint32_t, std::uint64_t> waiting;  // until when
+  std::set<std::uint32_t> dropped;                 // what had been in memory of a device
+  struct {
+    std::uint32_t number = 0;
+    std::uint64_t until = 0;  // 0: no copy is pending
+    PlacedPatch what;
+  } patching;
   std::vector<std::unique_ptr<Buffer>> old;
   std::uint32_t over = 0;
   std::uint64_t whole_count = 0, lost_count = 0;
@@ -267,6 +310,7 @@ void PlacedJob::turn_receiver(Receiver& receiver) {
     }
   }
   receiver.give_what_waits();
+  receiver.end_patch();
   receiver.redirect_some();
   (void)receiver.half.progress();
 }
@@ -282,6 +326,7 @@ void PlacedJob::turn(std::uint32_t member) {
     turn_receiver(receiver);
     due = receiver.half.deadline_ns();
     for (const auto& [number, until] : receiver.waiting) due = std::min(due, until);
+    if (receiver.patching.until != 0) due = std::min(due, receiver.patching.until);
     // Nobody else wakes who may cancel.
     if (scenario_.redirects > 0 && !receiver.live.empty()) due = 0;
   }
@@ -357,6 +402,7 @@ void PlacedJob::check_end() {
     report_.dropped += counts.dropped;
     report_.repairs += counts.repairs;
     report_.flushes += counts.flushes;
+    report_.strayed += counts.strayed;
     report_.whole += receiver->whole_count;
     report_.lost += receiver->lost_count;
     for (auto& buffer : receiver->old) {
@@ -368,7 +414,8 @@ void PlacedJob::check_end() {
         scenario_.deaths == 0) {
       fail(fmt::format("member {} refuses messages", receiver->me));
     }
-    const std::uint64_t copied = counts.misplaced + counts.repairs + counts.flushes;
+    const std::uint64_t copied =
+        counts.misplaced + counts.strayed + counts.repairs + counts.flushes;
     if (scenario_.faultless() && copied > 0) {
       fail(fmt::format("member {} has copied without a reason", receiver->me));
     }

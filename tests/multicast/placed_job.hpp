@@ -16,6 +16,7 @@ struct PlacedReport {
   std::string failure;  // empty: all was right
   std::uint64_t segments = 0, packets = 0, placed = 0, misplaced = 0, dropped = 0, repairs = 0;
   std::uint64_t flushes = 0, whole = 0, lost = 0, deaths = 0, redirects = 0, virtual_ns = 0;
+  std::uint64_t strayed = 0, patches = 0;
   void add(const PlacedReport& other);
 };
 
@@ -26,6 +27,8 @@ struct PlacedScenario {
   std::uint32_t deaths = 0;
   bool source_dies = false, adapter_fails = false;
   double unregistered = 0, hesitates = 0, redirects = 0;  // of each segment of each member
+  double away = 0;                                        // likewise: in memory of a device
+  std::uint64_t patch_ns = 0;                             // that a copy there takes, at most
   std::uint64_t span_ns = 1'000'000;                      // in which members die
   // Nothing goes wrong: nothing is copied, either.
   bool faultless() const noexcept;

@@ -26,10 +26,11 @@ int run_placed_seeds(std::uint64_t first, std::uint64_t seeds) {
   }
   fmt::print(
       "{} seeds from {}: {} segments, {} packets; {} came where they belong, {} elsewhere ({} "
-      "dropped), {} repaired; {} flushes, {} redirected; {} whole, {} lost by {} deaths; {:.3f} s "
-      "of virtual time\n",
+      "dropped), {} repaired; {} flushes, {} redirected; {} strayed, {} copies of devices; {} "
+      "whole, "
+      "{} lost by {} deaths; {:.3f} s of virtual time\n",
       seeds, first, sum.segments, sum.packets, sum.placed, sum.misplaced, sum.dropped, sum.repairs,
-      sum.flushes, sum.redirects, sum.whole, sum.lost, sum.deaths,
+      sum.flushes, sum.redirects, sum.strayed, sum.patches, sum.whole, sum.lost, sum.deaths,
       static_cast<double>(sum.virtual_ns) * 1e-9);
   return 0;
 }

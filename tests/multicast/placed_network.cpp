@@ -95,7 +95,7 @@ class PlacedNetwork::Port final : public PlacingPort {
     for (std::deque<Place> places = std::exchange(places_, {}); !places.empty();) {
       const Place place = places.front();
       places.pop_front();
-      if (net_.prng_.chance(0.2)) std::memset(place.memory, 0x5A, place.bytes);
+      if (net_.prng_.chance(0.2)) std::memset(reached(place.memory), 0x5A, place.bytes);
       sink.returned(place.token);
     }
   }
@@ -221,7 +221,7 @@ void PlacedNetwork::Port::land(const std::vector<std::byte>& packet) {
   arrival.bytes = static_cast<std::uint32_t>(packet.size() - kLaneHeaderBytes);
   check(place.memory, place.bytes, place.key, "written to");
   std::memcpy(arrival.header.data(), packet.data(), kLaneHeaderBytes);
-  std::memcpy(place.memory, packet.data() + kLaneHeaderBytes, arrival.bytes);
+  std::memcpy(reached(place.memory), packet.data() + kLaneHeaderBytes, arrival.bytes);
   arrivals_.push_back(arrival);
 }
 

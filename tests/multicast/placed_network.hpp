@@ -42,6 +42,16 @@ struct LaneNews {
   std::vector<std::byte> bytes;
 };
 
+// Memory of a device: ports write to it, and the processor stumbles over its address.
+inline std::byte* away_address(std::byte* memory) noexcept {
+  constexpr std::uintptr_t kAway = std::uintptr_t{1} << 60;
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(memory) ^ kAway);
+}
+inline std::byte* reached(std::byte* memory) noexcept {
+  const bool away = reinterpret_cast<std::uintptr_t>(memory) >> 56 != 0;
+  return away ? away_address(memory) : memory;
+}
+
 class PlacedNetwork final : public Clock {
  public:
   PlacedNetwork(const LaneOptions& options, std::uint64_t seed);

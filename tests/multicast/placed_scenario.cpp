@@ -51,6 +51,8 @@ PlacedScenario draw_placed(std::uint64_t seed) {
     const std::uint64_t full = (1 + prng.below(placed.packets_max)) * placed.packet_bytes;
     drawn.segments.push_back(prng.chance(0.4) ? full : 1 + prng.below(most));
   }
+  drawn.away = prng.chance(0.4) ? prng.unit() : 0;
+  drawn.patch_ns = prng.below(prng.chance(0.5) ? 2'000 : 50'000);
   if (quiet) return drawn;
   drawn.deaths = prng.chance(0.3) ? 1 + static_cast<std::uint32_t>(prng.below(3)) : 0;
   drawn.source_dies = prng.chance(0.2);

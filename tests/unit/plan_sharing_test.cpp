@@ -87,6 +87,27 @@ TEST(SharingPlans, WhatTheNodeWantsOnTheHostComesThere) {
   for (const Vertex& v : made(request).vertices) EXPECT_FALSE(v.stays || v.lands);
 }
 
+// By multicast: likewise, whatever the root has. It publishes what the host has.
+TEST(SharingPlans, WhatIsPublishedByMulticastLandsOnDevices) {
+  const TeamNodes nodes = TeamNodes::of(std::vector<std::int32_t>{0, 1, 1, 2});
+  PlanRequest request = over(nodes, call(Collective::kBcast, 4, 17));
+  request.nodes.multicast = true;
+  request.packs_output = request.moves = request.direct = true;
+  for (const bool shares : {false, true}) {
+    request.shares = shares;
+    for (request.rank = 0; request.rank < request.size; ++request.rank) {
+      const Plan plan = made(request);
+      for (const Vertex& v : plan.vertices) {
+        const bool by_group = v.transfer.path == Path::kMulticast;
+        const bool alone = plan.rank == 0 || plan.rank == 3;
+        const bool lands = by_group && v.action == Action::kRecv && (shares || alone);
+        EXPECT_EQ(v.lands, lands) << plan.to_text();
+        EXPECT_TRUE(!by_group || v.src != Place::kUserOutput) << plan.to_text();
+      }
+    }
+  }
+}
+
 TEST(SharingPlans, PartialResultsGoByTheHostBetweenNodes) {
   PlanRequest request = over(nodes_in_order(), call(Collective::kAllreduce, 8, 17));
   request.packs_input = request.packs_output = request.moves = request.direct = true;

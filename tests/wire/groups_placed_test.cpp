@@ -5,37 +5,10 @@
 #include <algorithm>
 
 #include "core/prng.hpp"
-#include "tests/wire/group_world.hpp"
+#include "tests/wire/lane_world.hpp"
 
 namespace espalier::test {
 namespace {
-
-constexpr std::uint32_t kPacket = 1024 - 40 - 28 - 24;  // payload of a lane's packet
-
-RdmaWorldOptions with_lanes(const std::string& faults = {}) {
-  RdmaWorldOptions options = with_groups(faults);
-  options.lanes.emplace();
-  options.lanes->group.packet_bytes = 1024;
-  options.lanes->group.receive_packets = 1024;
-  options.lanes->group.join_ns = 20'000;
-  options.lanes->places = 512;
-  return options;
-}
-
-struct LaneWorld : GroupWorld {
-  explicit LaneWorld(int ranks, const RdmaWorldOptions& options = with_lanes())
-      : GroupWorld(ranks, options) {
-    open();
-  }
-  // The first large frame of a source makes all open its lane.
-  void open_lane(Rank source) {
-    ToAll(*this, source, FlowId(kTeam, 77, static_cast<std::uint64_t>(source)), 20'000).carry();
-    pass(100'000);
-    settle(*this);
-  }
-  std::uint64_t placed() { return sum(&Counters::group_placed); }
-  std::uint64_t copied() { return sum(&Counters::copy_in_bytes) + sum(&Counters::copy_out_bytes); }
-};
 
 using All = std::vector<std::unique_ptr<ToAll>>;
 
@@ -50,7 +23,8 @@ TEST(GroupsPlaced, SegmentsAreNotCopied) {
   world.open_lane(2);
   EXPECT_EQ(world.placed(), 0u);
   std::uint64_t number = 0;
-  for (const std::uint64_t bytes : {16 * kPacket + 1500U, 100 * kPacket, 512 * kPacket}) {
+  for (const std::uint64_t bytes :
+       {16 * kLanePacket + 1500U, 100 * kLanePacket, 512 * kLanePacket}) {
     const std::uint64_t before = world.copied(), placed = world.placed();
     const std::uint64_t registered = world.sum(&Counters::registrations);
     ToAll(world, 2, FlowId(kTeam, 0, ++number), bytes).carry();
@@ -58,11 +32,11 @@ TEST(GroupsPlaced, SegmentsAreNotCopied) {
     EXPECT_EQ(world.placed() - placed, 4u);
     EXPECT_EQ(world.sum(&Counters::registrations) - registered, 5u);
     // The tail, and what is said.
-    EXPECT_LT(world.copied() - before, 5 * (bytes % kPacket + 500)) << bytes;
+    EXPECT_LT(world.copied() - before, 5 * (bytes % kLanePacket + 500)) << bytes;
   }
   // What does not fit the places goes by packets, and so does what is small.
   const std::uint64_t placed = world.placed();
-  for (const std::uint64_t bytes : {16U * 1024 - 1, 512 * kPacket + kPacket}) {
+  for (const std::uint64_t bytes : {16U * 1024 - 1, 512 * kLanePacket + kLanePacket}) {
     ToAll(world, 2, FlowId(kTeam, 0, ++number), bytes).carry();
   }
   EXPECT_EQ(world.placed(), placed);

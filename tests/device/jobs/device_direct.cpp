@@ -129,6 +129,33 @@ void mixed(const Context& c) {
   }
 }
 
+// To devices from the host, by multicast: until adapters have put some of it into each of them. Who
+// posts its receives late has it by the host.
+void by_group(const Context& c) {
+  constexpr std::size_t kWhole = std::size_t{4} << 20, kOdd = kWhole + 4 * 777;
+  for (const std::size_t bytes : {kWhole, kOdd}) {
+    Buffer buffer(c.rank == 0 ? nullptr : &the_device(), bytes);
+    int more = 1;
+    for (int round = 0; more > 0; ++round) {
+      const std::uint64_t direct = counter(c, "device_direct_bytes");
+      const Bytes sent = numbers(round, bytes);
+      if (c.rank == 0) buffer.write(sent);
+      CHECK_OK(esp_bcast(c.world, buffer.at(), bytes / 4, ESP_INT32, 0), c.world, "bcast");
+      bool whole = false;
+      CHECK(buffer.read(whole) == sent && whole, "round {} of {} bytes", round, bytes);
+      const std::uint64_t placed = counter(c, "device_direct_bytes") - direct;
+      CHECK(placed <= bytes, "{} of {} bytes were placed", placed, bytes);
+      fmt::print("rank {}: {} of {} bytes placed\n", c.rank, placed, bytes);
+      if (!expect_direct()) CHECK_EQ(placed, 0, "of {}", bytes);
+      more = c.rank > 0 && placed == 0 ? 1 : 0;
+      CHECK_OK(esp_allreduce(c.world, ESP_IN_PLACE, &more, 1, ESP_INT32, ESP_MAX), c.world, "max");
+      if (!expect_direct() && round == 2) break;
+      CHECK(round < 40 || more == 0, "nothing is placed");
+      if (round == 40) break;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace test
 
@@ -136,6 +163,7 @@ int main(int argc, char** argv) {
   return test::run_cases({{"collectives", test::collectives},
                           {"told", test::told},
                           {"messages", test::messages},
-                          {"mixed", test::mixed}},
+                          {"mixed", test::mixed},
+                          {"by_group", test::by_group}},
                          argc, argv);
 }

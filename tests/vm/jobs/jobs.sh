@@ -204,6 +204,16 @@ job_devices_directly_loss_1() {
   network
   return "$how"
 }
+# From the host to devices, by multicast.
+job_devices_by_multicast() {
+  local -x LD_PRELOAD=$bin/played_dma_buf.so ESPALIER_MULTICAST=on
+  directly 4 4 rc,ud "$bin/device_direct" by_group || return 1
+  network loss 1%
+  directly 4 4 rc,ud "$bin/device_direct" by_group
+  local how=$?
+  network
+  LD_PRELOAD='' EXPECT_DIRECT=0 directly 4 4 rc,ud "$bin/device_direct" by_group && return "$how"
+}
 job_devices_by_the_host() {
   local -x EXPECT_DIRECT=0
   directly 3 3 rc,ud "$bin/device_direct" collectives told messages mixed &&
