@@ -3,7 +3,8 @@
 //   sender:  a cell with the name of the place; the ticket stays open while the place is read
 //   reader:  opens the place and gives its address to a receive that takes it so; acknowledges when
 //            that is released. Else, for who wants bytes or cannot reach the place, kDeclined; its
-//            receive is posted again
+//            receive is posted again. Likewise what has no receive yet, where its sender has no
+//            tickets left: it would hold up what others wait for (shm_wire_house.cpp)
 //   sender:  fetches the segment into memory of the host, copies it into its arena; from there on
 //            as a pull that was refused (shm_wire_pull.cpp)
 // path: data
@@ -65,7 +66,7 @@ void ShmWire::note_declined(Peer& p, const Cell& cell) noexcept {
   free_declined_.pop_back();
   declined.on_complete = on_fetched;
   declined.wire = this;
-  declined.op = p.tickets[cell.ticket].op;
+  declined.op = p.tickets[cell.ticket & ~std::uint32_t{kSynchronous}].op;
   declined.to = p.rank;
   declined.segment = refusal_of(cell);
   declined.state = Declined::State::kWaits;
@@ -103,7 +104,7 @@ bool ShmWire::serve(Declined& declined) noexcept {
   if (!has_room(p, false)) return false;
   if (!declined.status.ok()) fail_fetched(declined);
   if (declined.op == nullptr) {  // Its memory may be gone.
-    p.tickets[declined.segment.ticket].open = false;
+    p.tickets[declined.segment.ticket & ~std::uint32_t{kSynchronous}].open = false;
     put_again(p, declined.segment, CellKind::kLost,
               declined.status.ok() ? ECANCELED : kLostOnDevice);
   } else if (!send_bytes(p, declined.segment, declined.bytes)) {

@@ -45,9 +45,18 @@ void ShmWire::evacuate(RecvOp& op) noexcept {
 void ShmWire::evacuate(Unexpected& message) noexcept {
   const Cell& cell = message.cell;
   if (cell.kind == CellKind::kInline || cell.kind == CellKind::kLost ||
-      cell.kind == CellKind::kAway ||  // Nobody here reaches it before its receive is posted.
       message.evacuated != nullptr || !message.failure.ok())
     return;
+  if (cell.kind == CellKind::kAway) {
+    // Nobody here reaches it. Its bytes come as a segment of their own.
+    Answer declined = refusal_of(cell);
+    declined.kind = CellKind::kDeclined;
+    answer(peer(message.peer), declined);
+    matcher_.erase(message);
+    free_unexpected_.push_back(&message);
+    ++counters_.evacuations;
+    return;
+  }
   void* copy = std::malloc(cell.bytes);
   if (copy == nullptr) return;
   if (cell.kind == CellKind::kPull) {

@@ -169,9 +169,9 @@ std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank o
   if (!find_difference(team, sequence, member, ours, theirs)) {
     if (other == kNoRank) {
       return fmt::format(
-          "operation {} on team {}: members called different things, or gave a block different "
-          "lengths, as another of them has found; this rank called {}",
-          team.sequence, team.id, mine.to_text());
+          "team {}: members called different things, or gave a block different lengths, as another "
+          "of them has found; this rank's operation {} was {}",
+          team.id, team.sequence, mine.to_text());
     }
     return fmt::format(
         "operation {} on team {}: rank {} called something else, at some time, where this rank "

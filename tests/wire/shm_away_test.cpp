@@ -230,6 +230,63 @@ TEST_F(ShmAwayTest, WhoTakesBackManyWaitsOnce) {
   }
 }
 
+// Whatever lies there unexpected, and keeps its tickets.
+TEST_F(ShmAwayTest, WhatNobodyAsksForHoldsNothingUp) {
+  make(2);
+  Messages early, others;
+  const auto add = [](Messages& all, std::uint64_t flow, std::uint32_t at, std::uint32_t total) {
+    all.push_back(std::make_unique<Message>(0, 1, FlowId(1, 0, flow), 1000, flow + at));
+    all.back()->ordinal = at;
+    all.back()->total = total;
+    all.back()->received.takes_away = true;
+  };
+  for (std::uint32_t i = 0; i < kEagerSegments; ++i) add(early, 1, i, kEagerSegments);
+  for (std::uint32_t i = 0; i < 600; ++i) add(others, 2, i, 600);
+  for (auto& m : early) {
+    Send request = away_send(*m);
+    request.synchronous = m->ordinal % 3 == 0;
+    m->sent.posted = wire(0).send(request, m->sent);
+    ASSERT_EQ(m->sent.posted, Posted::kPending);
+  }
+  progress();
+  constexpr std::size_t kWindow = 32;
+  std::size_t sent = 0, posted = 0;
+  for (std::size_t taken = 0, turn = 0; taken < others.size(); ++turn) {
+    ASSERT_LT(turn, 200'000U) << sent << " sent, " << taken << " taken";
+    for (; posted < std::min(taken + kWindow, others.size()); ++posted) {
+      (void)others[posted]->receive(wire(1), kWindow);
+    }
+    Message& next = *others[taken];
+    if (sent < others.size()) {
+      send(*others[sent]);
+      if (others[sent]->sent.posted != Posted::kRetry) ++sent;
+    }
+    progress(1);
+    if (turn % 50 == 0) {
+      wire(0).idle();
+      wire(1).idle();
+    }
+    away(0).end_fetches();
+    if (!next.received.complete()) continue;
+    EXPECT_TRUE(next.received.is_away);
+    EXPECT_EQ(next.received.view, next.source.data());
+    wire(1).release(next.received);
+    ++taken;
+  }
+  for (auto& m : early) {
+    (void)m->receive(wire(1), 32);
+    progress();
+    m->check();
+    EXPECT_FALSE(m->received.is_away);
+    wire(1).release(m->received);
+    progress();
+    EXPECT_TRUE(m->sent.complete()) << m->ordinal;
+  }
+  // Declined, and their bytes out of the way.
+  EXPECT_EQ(world_->counters(1).evacuations.value(), 2 * kEagerSegments);
+  EXPECT_TRUE(wire(0).quiet() && wire(1).quiet());
+}
+
 TEST_F(ShmAwayTest, AFetchThatFailsFailsBoth) {
   make(2);
   Message m(0, 1, FlowId(1, 0, 1), kAwayBytes, 5);

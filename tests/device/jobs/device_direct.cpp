@@ -132,7 +132,7 @@ void mixed(const Context& c) {
 // To devices from the host, by multicast: until adapters have put some of it into each of them. Who
 // posts its receives late has it by the host.
 void by_group(const Context& c) {
-  constexpr std::size_t kWhole = std::size_t{4} << 20, kOdd = kWhole + 4 * 777;
+  constexpr std::size_t kWhole = std::size_t{1} << 20, kOdd = 2 * kWhole + 4 * 777;
   for (const std::size_t bytes : {kWhole, kOdd}) {
     Buffer buffer(c.rank == 0 ? nullptr : &the_device(), bytes);
     int more = 1;

@@ -206,7 +206,7 @@ job_devices_directly_loss_1() {
 }
 # From the host to devices, by multicast.
 job_devices_by_multicast() {
-  local -x LD_PRELOAD=$bin/played_dma_buf.so ESPALIER_MULTICAST=on
+  local -x LD_PRELOAD=$bin/played_dma_buf.so ESPALIER_MULTICAST=on LIMIT=180
   directly 4 4 rc,ud "$bin/device_direct" by_group || return 1
   network loss 1%
   directly 4 4 rc,ud "$bin/device_direct" by_group
