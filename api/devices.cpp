@@ -334,8 +334,9 @@ std::string Devices::describe() const {
                      (reductions_ != nullptr ? *reductions_ : none).describe(), between);
 }
 
-std::string Devices::explain(const Call& call) const {
+std::string Devices::explain(const Call& call, bool is_short) const {
   if (call.mover == nullptr) return {};
+  if (is_short) return "; on a device, copied before and after";
   if (call.order != nullptr) return "; behind what is in its stream, staged in memory of the host";
   const char* const passed = call.shares && call.direct
                                  ? "read there by the others of its node, and by adapters"

@@ -74,7 +74,7 @@ class Devices {
   // For people; "": no driver is loaded.
   std::string describe() const;
   // How its elements get from and to a device, and who combines; "": it has no memory of one.
-  std::string explain(const Call& call) const;
+  std::string explain(const Call& call, bool is_short) const;
 
  private:
   // Which are a device's, or why nobody knows.

@@ -15,7 +15,7 @@ void explain_once(esp_team& handle, const Call& call) {
   const bool is_short = ShortOperations::takes(team, call);
   log.info("team {}: {}{}", team.id,
            explain(call.options, Engine::request_of(team, call), job.engine->tuning(), is_short),
-           is_short ? "" : job.devices->explain(call));
+           job.devices->explain(call, is_short));
 }
 
 }  // namespace espalier::api
