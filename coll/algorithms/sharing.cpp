@@ -155,9 +155,10 @@ class SharingPass {
     const VertexId from = unpacking.needs[0].vertex;
     if (unpacking_of(from) != id) return;
     const Vertex& recv = plan_.vertices[from];
-    const bool by_group = recv.transfer.path == Path::kMulticast;  // Adapters of all receivers.
-    const bool reached = by_group ? with_.far : all_reach(recv);
-    if (recv.action != Action::kRecv || !reached) return;
+    if (recv.action != Action::kRecv) return;
+    // Of a group the adapters of all its receivers take it.
+    const bool by_group = recv.transfer.path == Path::kMulticast;
+    if (!(by_group ? with_.far : all_reach(recv))) return;
     const bool near = all_near(recv);
     if (is_read_on_host() && !near) return;  // It lands where the others of the node want it.
     if (is_read_on_host()) bring(from, id);
