@@ -58,7 +58,7 @@ class AwayMemory {
     (void)allocation;
     return error(ESP_ERR_UNSUPPORTED, "there are no files of such memory");
   }
-  // As fetch(), the other way: beside what adapters have written.
+  // As fetch(), the other way: beside what adapters have written. Who gives files has it.
   virtual Posted store(void* dst, const std::byte* src, std::uint64_t bytes,
                        Completion& op) noexcept {
     (void)dst;
