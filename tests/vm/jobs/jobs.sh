@@ -344,14 +344,16 @@ inline_refused() {
 job_inline_refused_rc() { inline_refused rc,ud; }
 job_inline_refused_ud() { inline_refused ud; }
 # The counters say what the settings did: of the ranks of both jobs those of the first register.
+register() { ESPALIER_COUNTERS=1 job 2 2 rc,ud "$probe" register "$1" 2>&1; }
 job_counters_of_the_cache() {
-  local said cached copied
-  cached=$(ESPALIER_COUNTERS=1 ESPALIER_RDMA_CACHE_BYTES=64M job 2 2 rc,ud "$probe" collect 2>&1) &&
-    copied=$(ESPALIER_COUNTERS=1 job 2 2 rc,ud "$probe" collect 2>&1) || return 1
-  said=$(grep "^espalier" <<< "$cached"; grep "^espalier" <<< "$copied")
-  echo "$said"
-  (($(grep -c " packet_bytes [1-9]" <<< "$said") == 4)) &&
-    (($(grep -c " registrations [1-9]" <<< "$said") == 2)) && [[ $copied != *registrations* ]]
+  local cached copied
+  cached=$(ESPALIER_RDMA_CACHE_BYTES=64M register 40) || { echo "$cached"; return 1; }
+  copied=$(register 2) || { echo "$copied"; return 1; }
+  echo "$cached"
+  echo "$copied"
+  (($(grep -c "^espalier.* packet_bytes [1-9]" <<< "$cached"$'\n'"$copied") == 4)) &&
+    (($(grep -c "^espalier.* registrations [1-9]" <<< "$cached") == 2)) &&
+    [[ $copied != *registrations* ]]
 }
 
 # begin COMMAND...: in the background, -> pid; back when the job calculates.

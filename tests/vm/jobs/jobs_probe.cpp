@@ -8,6 +8,7 @@
 //   jobs_probe last S      sums and broadcasts for S seconds by rank 0's clock; all must be right
 //   jobs_probe lose LOST   the same until one fails, which must name LOST, to LOST itself one of
 //                          the others; those go on with each other
+//   jobs_probe register S  broadcasts until every rank has registered memory, for at most S seconds
 //   jobs_probe gone        the device of rank 0 goes (device_gone.cpp), and the same; the ranks of
 //                          each node go on with each other, too, and sleep while they wait
 //   jobs_probe reach       half of the ranks put and get while the other half, each on another
@@ -63,6 +64,21 @@ void roots(const Context& context) {
       check_bcast(context.world, {.count = count, .root = root});
       check_reduce(context.world, {.count = count, .root = root});
     }
+  }
+}
+
+// A rank registers what it sends or receives when it is connected by then, and its receive is there
+// before the frame.
+void registered(const Context& context, double seconds) {
+  const double begin = esp_time();
+  for (unsigned char more = 1; more != 0;) {
+    for (int root = 0; root < context.size; ++root) {
+      check_bcast(context.world, {.count = 20'000, .root = root});
+    }
+    more = counter(context, "registrations") == 0 && esp_time() - begin < seconds ? 1 : 0;
+    CHECK_OK(esp_allreduce(context.world, ESP_IN_PLACE, &more, 1, ESP_UINT8, ESP_MAX),
+             context.world, "go on");
+    if (esp_team_error(context.world)[0] != '\0') return;
   }
 }
 
@@ -298,6 +314,8 @@ int run(const std::string& mode, double number) {
     reach(context);
   } else if (mode == "last") {
     last(context, number);
+  } else if (mode == "register") {
+    registered(context, number);
   } else if (mode == "gone") {
     gone(context);
   } else {
