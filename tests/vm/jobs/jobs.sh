@@ -189,7 +189,7 @@ job_second_device() {
 # registration (played_dma_buf.cpp); without that Soft-RoCE takes none, and it goes by the host.
 directly() {
   local played=$bin/../played/libcuda.so.1
-  DEVICE_LIBRARY=$played ESPALIER_CUDA_DRIVER=$played job "$@"
+  LIMIT=180 DEVICE_LIBRARY=$played ESPALIER_CUDA_DRIVER=$played job "$@"
 }
 job_devices_directly() {
   local -x LD_PRELOAD=$bin/played_dma_buf.so
@@ -206,7 +206,7 @@ job_devices_directly_loss_1() {
 }
 # From the host to devices, by multicast.
 job_devices_by_multicast() {
-  local -x LD_PRELOAD=$bin/played_dma_buf.so ESPALIER_MULTICAST=on LIMIT=180
+  local -x LD_PRELOAD=$bin/played_dma_buf.so ESPALIER_MULTICAST=on
   directly 4 4 rc,ud "$bin/device_direct" by_group || return 1
   network loss 1%
   directly 4 4 rc,ud "$bin/device_direct" by_group
