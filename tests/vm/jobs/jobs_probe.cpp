@@ -2,13 +2,14 @@
 //
 //   jobs_probe collect     every collective, every byte of it checked, from private memory and from
 //                          memory of esp_alloc
+//   jobs_probe register S  the same, and broadcasts until every rank has registered memory, for at
+//                          most S seconds
 //   jobs_probe roots       broadcasts and reductions from and to every rank
 //   jobs_probe tree        one broadcast from and one reduction to rank 0, of one segment each
 //   jobs_probe placed      broadcasts of 1 to 16 MiB, which come without a copy by multicast
 //   jobs_probe last S      sums and broadcasts for S seconds by rank 0's clock; all must be right
 //   jobs_probe lose LOST   the same until one fails, which must name LOST, to LOST itself one of
 //                          the others; those go on with each other
-//   jobs_probe register S  broadcasts until every rank has registered memory, for at most S seconds
 //   jobs_probe gone        the device of rank 0 goes (device_gone.cpp), and the same; the ranks of
 //                          each node go on with each other, too, and sleep while they wait
 //   jobs_probe reach       half of the ranks put and get while the other half, each on another
@@ -301,9 +302,10 @@ int run(const std::string& mode, double number) {
                            esp_job_size(opened.job)};
   g_rank = context.rank;
   g_case = mode;
-  if (mode == "collect") {
+  if (mode == "collect" || mode == "register") {
     collect(context);
     for (int root = 0; root < std::min(context.size, 2); ++root) from_heap(context, 50'000, root);
+    if (mode == "register") registered(context, number);
   } else if (mode == "roots") {
     roots(context);
   } else if (mode == "tree") {
@@ -314,8 +316,6 @@ int run(const std::string& mode, double number) {
     reach(context);
   } else if (mode == "last") {
     last(context, number);
-  } else if (mode == "register") {
-    registered(context, number);
   } else if (mode == "gone") {
     gone(context);
   } else {
